@@ -1,0 +1,77 @@
+"""Every exception oneop raises.
+
+All derive from `OneopError`, and each also from the builtin that a caller would think of first, so `except TypeError`
+works as well as `except oneop.OneopError`. The C++ core raises the same classes, by name.
+"""
+
+
+class OneopError(Exception):
+    """Base of all errors that oneop raises on purpose."""
+
+
+class BuildError(OneopError, RuntimeError):
+    """An op library, or the core itself, could not be compiled."""
+
+
+class LoadError(OneopError, OSError):
+    """An op library could not be loaded."""
+
+
+class AbiError(LoadError):
+    """An op library was built with an SDK that this oneop cannot serve."""
+
+
+class RegistrationError(OneopError, ValueError):
+    """An op, kernel or gradient is described wrongly."""
+
+
+class DuplicateOpError(RegistrationError):
+    """An op of this name is registered already."""
+
+
+class OpNotFoundError(OneopError, LookupError):
+    """No op of this name is registered."""
+
+
+class ArgumentError(OneopError, TypeError):
+    """A call has a missing, unknown or mistyped input, output or attribute."""
+
+
+class KernelNotFoundError(OneopError, NotImplementedError):
+    """No registered kernel takes these devices and dtypes."""
+
+
+class AmbiguousKernelError(OneopError, RuntimeError):
+    """Several kernels of the same priority match a call."""
+
+
+class GradientNotFoundError(OneopError, NotImplementedError):
+    """A gradient is needed and none is registered."""
+
+
+class GradientError(OneopError, RuntimeError):
+    """A registered gradient does not fit its op."""
+
+
+class CheckError(OneopError, RuntimeError):
+    """A CHECK in an op author's code failed."""
+
+
+class OpRuntimeError(OneopError, RuntimeError):
+    """An op author's code reported a runtime error."""
+
+
+class OpTypeError(OneopError, TypeError):
+    """An op author's code reported a type error."""
+
+
+class OpValueError(OneopError, ValueError):
+    """An op author's code reported an illegal value."""
+
+
+class OpIndexError(OneopError, IndexError):
+    """An op author's code reported an index out of range."""
+
+
+class OpNotImplementedError(OneopError, NotImplementedError):
+    """An op author's code, or the op itself, does not offer what was asked for."""

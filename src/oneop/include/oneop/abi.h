@@ -1,0 +1,393 @@
+/* oneop/abi.h: the boundary between an op library and its host.
+ *
+ * Pure C. No C++ type, exception or allocator crosses it. The rules that let it grow without breaking binaries:
+ *   - a library exports exactly one symbol, `oneop_plugin`; its argument, `oneop_handshake`, never changes;
+ *   - every other struct begins with its `size` (or its distance is given by the struct that points to it), new fields
+ *     go to the end, and a reader looks at a field only if `size` covers it;
+ *   - the major version changes when an old binary could misread something, the minor one when something is added;
+ *   - memory belongs to the side that made it: what a library describes lives as long as the library, what a call frame
+ *     points to lives as long as the call;
+ *   - a callback returns ONEOP_OK or the error kind it has reported; exceptions stop at the edge.
+ */
+#ifndef ONEOP_ABI_H_
+#define ONEOP_ABI_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ONEOP_ABI_MAJOR 1
+#define ONEOP_ABI_MINOR 0
+#define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
+
+/* --- Codes. A number, once given, keeps its meaning. ------------------------------------------------------------- */
+
+enum { /* oneop_tensor.dtype, and attributes of type data type */
+  ONEOP_DTYPE_INVALID = 0,
+  ONEOP_DTYPE_CHAR = 1, /* raw bytes, as in a scratch buffer */
+  ONEOP_DTYPE_FLOAT32 = 2,
+  ONEOP_DTYPE_FLOAT64 = 3,
+  ONEOP_DTYPE_INT8 = 4,
+  ONEOP_DTYPE_INT32 = 5,
+  ONEOP_DTYPE_INT64 = 6,
+  ONEOP_DTYPE_UINT8 = 7,
+  ONEOP_DTYPE_FLOAT16 = 9,
+  ONEOP_DTYPE_BFLOAT16 = 11,
+  ONEOP_DTYPE_BOOL = 12,
+  ONEOP_DTYPE_UINT16 = 13,
+  ONEOP_DTYPE_UINT32 = 14,
+  ONEOP_DTYPE_UINT64 = 15,
+  ONEOP_DTYPE_INT16 = 17,
+  ONEOP_DTYPE_COMPLEX32 = 19,
+  ONEOP_DTYPE_COMPLEX64 = 20,
+  ONEOP_DTYPE_COMPLEX128 = 21,
+  ONEOP_DTYPE_FLOAT8_E4M3FN = 32,
+  ONEOP_DTYPE_FLOAT8_E5M2 = 33,
+  ONEOP_DTYPE_FLOAT8_E4M3FNUZ = 34,
+  ONEOP_DTYPE_FLOAT8_E5M2FNUZ = 35
+};
+
+enum { /* device_type */
+  ONEOP_DEVICE_INVALID = 0,
+  ONEOP_DEVICE_CPU = 1,
+  ONEOP_DEVICE_CUDA = 2,
+  ONEOP_DEVICE_META = 4
+};
+
+enum { /* oneop_attr.type; the comment says where the value is */
+  ONEOP_ATTR_INT32 = 1,          /* i */
+  ONEOP_ATTR_INT64 = 2,          /* i */
+  ONEOP_ATTR_BOOL = 3,           /* i: 0 or 1 */
+  ONEOP_ATTR_FLOAT = 4,          /* f */
+  ONEOP_ATTR_DOUBLE = 5,         /* f */
+  ONEOP_ATTR_STRING = 6,         /* list of char */
+  ONEOP_ATTR_SHAPE = 7,          /* list of int64_t */
+  ONEOP_ATTR_DTYPE = 8,          /* i */
+  ONEOP_ATTR_LIST_INT32 = 9,     /* list of int32_t */
+  ONEOP_ATTR_LIST_INT64 = 10,    /* list of int64_t */
+  ONEOP_ATTR_LIST_FLOAT = 11,    /* list of float */
+  ONEOP_ATTR_LIST_DTYPE = 12,    /* list of int32_t */
+  ONEOP_ATTR_LIST_SHAPE = 13,    /* list of oneop_span of int64_t */
+  ONEOP_ATTR_LIST_STRING = 14,   /* list of oneop_span of char */
+  ONEOP_ATTR_COMPLEX_DOUBLE = 18, /* list of two double */
+  ONEOP_ATTR_BYTES = 20          /* list of char */
+};
+
+enum { /* what a callback returns, and oneop_status.kind */
+  ONEOP_OK = 0,
+  ONEOP_ERROR_RUNTIME = 1,
+  ONEOP_ERROR_TYPE = 2,
+  ONEOP_ERROR_VALUE = 3,
+  ONEOP_ERROR_INDEX = 4,
+  ONEOP_ERROR_NOT_IMPLEMENTED = 5,
+  ONEOP_ERROR_CHECK = 6 /* a CHECK of the author's failed */
+};
+
+enum { /* oneop_sbp.kind */
+  ONEOP_SBP_UNSET = 0,
+  ONEOP_SBP_SPLIT = 1,
+  ONEOP_SBP_BROADCAST = 2,
+  ONEOP_SBP_PARTIAL_SUM = 3
+};
+
+enum { /* oneop_op_def.flags */
+  ONEOP_OP_NO_GRAD = 1u << 0,
+  ONEOP_OP_CPU_ONLY = 1u << 1,
+  ONEOP_OP_NON_CONTIGUOUS = 1u << 2 /* kernels take any strides; otherwise inputs arrive contiguous */
+};
+
+enum { /* oneop_kernel_def.flags */
+  ONEOP_KERNEL_CUDA_GRAPH = 1u << 0
+};
+
+/* --- Values --------------------------------------------------------------------------------------------------------- */
+
+typedef struct oneop_span {
+  const void* data;
+  int64_t count;
+} oneop_span;
+
+typedef struct oneop_attr {
+  const char* name;
+  int32_t type;
+  int32_t reserved;
+  union {
+    int64_t i;
+    double f;
+    oneop_span list;
+  } value;
+} oneop_attr;
+
+typedef struct oneop_sbp {
+  int32_t kind;
+  int32_t axis; /* of a split */
+} oneop_sbp;
+
+typedef struct oneop_tensor {
+  void* data;      /* null during inference, and where there are no elements */
+  int64_t* shape;  /* ndim extents */
+  int64_t* stride; /* in elements */
+  int64_t elem_cnt;
+  int32_t ndim;
+  int32_t dtype;
+  int32_t device_type;
+  int32_t device_index;
+  int32_t is_dynamic;
+  int32_t reserved;
+} oneop_tensor;
+
+/* An argument of the op and where its tensors are: tensors[first] .. tensors[first + count - 1]. An optional argument
+ * that was not given has count 0. */
+typedef struct oneop_arg {
+  const char* name;
+  int32_t first;
+  int32_t count;
+} oneop_arg;
+
+/* How a callback fails: it calls report() once, which copies the text, and returns the kind. */
+typedef struct oneop_status {
+  uint32_t size;
+  int32_t kind;
+  void (*report)(struct oneop_status* status, int32_t kind, const char* message, int64_t length, const char* file,
+                 int32_t line);
+} oneop_status;
+
+/* --- Services of the host ------------------------------------------------------------------------------------------ */
+
+struct oneop_frame;
+
+typedef struct oneop_host {
+  uint32_t size;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  uint32_t reserved;
+  /* Runs body(context, b, e) over pieces of [begin, end) of at least `grain` elements on the host's thread pool and
+   * waits. The body must not throw. */
+  void (*parallel_for)(int64_t begin, int64_t end, int64_t grain, void (*body)(void* context, int64_t b, int64_t e),
+                       void* context);
+  int32_t (*num_threads)(void);
+  /* level: 0 debug, 1 info, 2 warning, 3 error */
+  void (*log)(int32_t level, const char* message, int64_t length, const char* file, int32_t line);
+  /* Scratch memory on the frame's device that lives until the kernel returns; null after reporting an error. */
+  void* (*scratch)(const struct oneop_frame* frame, int64_t bytes, oneop_status* status);
+} oneop_host;
+
+/* --- A call ----------------------------------------------------------------------------------------------------------- */
+
+/* What every callback sees. The host prepares it; a library only reads it, except that inference writes ndim, shape,
+ * stride, dtype and is_dynamic of the output tensors. Outputs start as a copy of the first input. */
+typedef struct oneop_frame {
+  uint32_t size;
+  uint32_t tensor_size; /* bytes from one element to the next, so that these structs can grow too */
+  uint32_t attr_size;
+  uint32_t arg_size;
+  const oneop_host* host;
+  const char* op_type_name;
+  const char* op_name;
+  const oneop_arg* inputs;
+  const oneop_arg* outputs;
+  oneop_tensor* tensors; /* those of the inputs, then those of the outputs */
+  const oneop_attr* attrs; /* all attributes of the op, defaults filled in */
+  oneop_tensor* tmp_buffer; /* null where the kernel asked for none */
+  void* stream; /* of the device: a cudaStream_t */
+  int32_t num_inputs; /* arguments, not tensors */
+  int32_t num_outputs;
+  int32_t num_attrs;
+  int32_t num_input_tensors;
+  int32_t num_output_tensors;
+  int32_t device_type;
+  int32_t device_index;
+  int32_t parallel_id; /* 0 of 1 where nothing is sharded */
+  int32_t parallel_num;
+  int32_t sbp_dims; /* dimensions of the device mesh; 0: not sharded */
+  const oneop_tensor* logical_tensors; /* null: the same as tensors */
+  const oneop_sbp* sbp; /* sbp_dims entries for each tensor; null where sbp_dims is 0 */
+  const uint8_t* input_needs_grad; /* gradients only: one flag for each input tensor */
+  const uint8_t* output_has_grad; /* gradients only: one flag for each output tensor */
+  void* host_data;
+} oneop_frame;
+
+/* --- Answers that are lists: the library calls the host ------------------------------------------------------------- */
+
+/* One SBP signature: an entry for each tensor of the frame, in order. */
+typedef struct oneop_sbp_sink {
+  uint32_t size;
+  int32_t (*add)(struct oneop_sbp_sink* sink, const oneop_sbp* signature, int32_t count, oneop_status* status);
+} oneop_sbp_sink;
+
+/* Written by modify_inputs / modify_outputs, one for each tensor; the host fills in the usual values first. */
+typedef struct oneop_arg_modifier {
+  int32_t is_mutable;
+  int32_t requires_grad;
+  int32_t header_inferred_before_compute;
+  int32_t reserved;
+} oneop_arg_modifier;
+
+/* `output` and `input` are tensor numbers, each within its own side. */
+typedef struct oneop_inplace_sink {
+  uint32_t size;
+  int32_t (*add)(struct oneop_inplace_sink* sink, int32_t output, int32_t input, int32_t is_mutable,
+                 oneop_status* status);
+} oneop_inplace_sink;
+
+/* Blobs of a gradient graph are numbered: the forward inputs, the forward outputs, the gradients of the forward outputs,
+ * then the outputs of the backward ops in the order in which those are added. */
+typedef struct oneop_grad_input {
+  const char* arg;
+  int32_t blob;
+  int32_t reserved;
+} oneop_grad_input;
+
+typedef struct oneop_grad_output {
+  const char* arg;
+  int32_t count;
+  int32_t reserved;
+} oneop_grad_output;
+
+typedef struct oneop_grad_op {
+  uint32_t size;
+  int32_t num_inputs;
+  int32_t num_outputs;
+  int32_t num_attrs;
+  const char* op_name;
+  const char* op_type_name;
+  const oneop_grad_input* inputs; /* one for each tensor; repeated names are a variadic argument */
+  const oneop_grad_output* outputs;
+  const oneop_attr* attrs; /* those that are set */
+} oneop_grad_op;
+
+typedef struct oneop_grad_sink {
+  uint32_t size;
+  int32_t (*add_op)(struct oneop_grad_sink* sink, const oneop_grad_op* op, oneop_status* status);
+  int32_t (*bind)(struct oneop_grad_sink* sink, int32_t input, int32_t blob, oneop_status* status);
+} oneop_grad_sink;
+
+/* --- What a library describes ----------------------------------------------------------------------------------------- */
+
+typedef struct oneop_arg_def {
+  uint32_t size;
+  int32_t count; /* tensors of this argument */
+  int32_t count_is_minimum;
+  int32_t is_optional; /* then 0 tensors are right too */
+  const char* name;
+} oneop_arg_def;
+
+typedef struct oneop_attr_def {
+  uint32_t size;
+  int32_t type;
+  int32_t has_default;
+  int32_t reserved;
+  const char* name;
+  oneop_attr default_value;
+} oneop_attr_def;
+
+typedef int32_t (*oneop_infer_fn)(void* self, oneop_frame* frame, oneop_status* status);
+typedef int32_t (*oneop_sbp_fn)(void* self, oneop_frame* frame, oneop_sbp_sink* sink, oneop_status* status);
+typedef int32_t (*oneop_modify_fn)(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers, oneop_status* status);
+
+typedef struct oneop_op_def {
+  uint32_t size;
+  uint32_t flags;
+  const char* name;
+  const char* file;
+  int32_t line;
+  int32_t num_inputs;
+  int32_t num_outputs;
+  int32_t num_attrs;
+  const oneop_arg_def* const* inputs;
+  const oneop_arg_def* const* outputs;
+  const oneop_attr_def* const* attrs;
+  void* self; /* given back to the callbacks; any of them may be null */
+  oneop_infer_fn check_attrs; /* sees no tensors */
+  oneop_infer_fn infer_logical; /* shapes, and often dtypes */
+  oneop_infer_fn infer_physical; /* null: the logical one */
+  oneop_infer_fn infer_dtype;
+  oneop_sbp_fn get_sbp;
+  oneop_sbp_fn infer_nd_sbp; /* reads hints in frame->sbp; adds one signature of sbp_dims entries a tensor */
+  oneop_modify_fn modify_inputs;
+  oneop_modify_fn modify_outputs;
+} oneop_op_def;
+
+/* A part of a kernel's predicate that the host can show and explain. All parts must hold; is_matched decides. */
+enum { ONEOP_FACT_DEVICE = 1, ONEOP_FACT_DTYPE = 2, ONEOP_FACT_OTHER = 3 };
+
+typedef struct oneop_fact {
+  uint32_t size;
+  int32_t kind;
+  int32_t value; /* the device type or dtype that the tensor must have */
+  int32_t index; /* of the tensor within its argument, for a dtype */
+  const char* arg;
+  const char* text; /* the condition as written, e.g. `data_type("out", 0) == kFloat` */
+} oneop_fact;
+
+typedef struct oneop_kernel_def {
+  uint32_t size;
+  uint32_t flags;
+  const char* op_type_name;
+  const char* file;
+  int32_t line;
+  int32_t priority;
+  int32_t num_facts;
+  int32_t reserved;
+  const oneop_fact* const* facts;
+  const char* predicate; /* the whole condition as text */
+  void* self;
+  int32_t (*is_matched)(void* self, oneop_frame* frame, int32_t* matched, oneop_status* status); /* null: always */
+  int32_t (*infer_tmp_size)(void* self, oneop_frame* frame, int64_t* bytes, oneop_status* status); /* null: 0 */
+  int32_t (*propose_inplace)(void* self, oneop_frame* frame, oneop_inplace_sink* sink, oneop_status* status);
+  int32_t (*create)(void* self, oneop_frame* frame, void** kernel, oneop_status* status);
+  void (*destroy)(void* kernel);
+  int32_t (*always_compute)(void* kernel); /* even when all outputs are empty */
+  /* Null where the kernel keeps none. State lives with the kernel, is passed to each compute and may change. A cache
+   * is made once for each combination of shapes, dtypes and attributes and does not change. */
+  int32_t (*create_state)(void* kernel, oneop_frame* frame, void** state, oneop_status* status);
+  void (*destroy_state)(void* state);
+  int32_t (*create_cache)(void* kernel, oneop_frame* frame, void** cache, oneop_status* status);
+  void (*destroy_cache)(void* cache);
+  int32_t (*compute)(void* kernel, oneop_frame* frame, void* state, const void* cache, oneop_status* status);
+} oneop_kernel_def;
+
+typedef struct oneop_grad_def {
+  uint32_t size;
+  int32_t line;
+  const char* op_type_name;
+  const char* file;
+  void* self;
+  int32_t (*generate)(void* self, oneop_frame* frame, oneop_grad_sink* sink, oneop_status* status);
+} oneop_grad_def;
+
+typedef struct oneop_library {
+  uint32_t size;
+  int32_t num_ops;
+  int32_t num_kernels;
+  int32_t num_grads;
+  const oneop_op_def* const* ops;
+  const oneop_kernel_def* const* kernels;
+  const oneop_grad_def* const* grads;
+} oneop_library;
+
+/* --- The one exported symbol ---------------------------------------------------------------------------------------- */
+
+/* Frozen for ever. The host fills in its half and calls; the library fills in its own, and `library` if it can serve
+ * this host. Each side then judges the other's version. */
+typedef struct oneop_handshake {
+  uint32_t size;
+  uint32_t host_abi_major;
+  uint32_t host_abi_minor;
+  uint32_t library_abi_major;
+  uint32_t library_abi_minor;
+  uint32_t reserved;
+  const oneop_host* host;
+  const char* library_sdk; /* e.g. "oneop 0.1.0", for messages */
+  const oneop_library* library;
+} oneop_handshake;
+
+typedef int32_t (*oneop_plugin_fn)(oneop_handshake* handshake);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ONEOP_ABI_H_ */
