@@ -1,0 +1,165 @@
+"""The core extension, `oneop._core`: found in the cache, or built against the installed torch.
+
+The same code runs at install (setup.py), at first use, and by hand:
+
+    python -m oneop._build.core [--force] [-v]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import sys
+import sysconfig
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oneop._build.compiler import Compiler, find_cxx
+from oneop._build.plan import Built, Plan, Unit, find_result, make_result
+from oneop._build.progress import Progress
+from oneop.errors import BuildError
+from oneop.settings import settings
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchInstall:
+    """The installed torch, as far as a compiler needs to know it."""
+
+    folder: Path
+    version: str
+    git_version: str
+
+
+def core_path(progress: bool = True, *, force: bool = False, verbose: bool | None = None) -> Path:
+    """Return the path of the core for the installed torch, building it first if need be.
+
+    A build announces itself on stderr unless `progress` is False. Raises `BuildError` if torch, the compiler or the
+    Python headers are missing, or if the compiler fails.
+    """
+    return build_core(progress, force=force, verbose=verbose).path
+
+
+def build_core(progress: bool = True, *, force: bool = False, verbose: bool | None = None) -> Built:
+    """Return the core, as `core_path` does, with its log and build time."""
+    torch = find_torch()
+    plan = plan_core(torch)
+    built = None if force else find_result(plan)
+    if built is not None:
+        return built
+    announce = f"oneop: building the core for torch {torch.version} (once, about a minute) ..." if progress else ""
+    shown = Progress(
+        title=f"the core for torch {torch.version}",
+        announce=announce,
+        verbose=settings.verbose if verbose is None else verbose,
+    )
+    return make_result(plan, shown, force=force)
+
+
+def find_torch() -> TorchInstall:
+    """Return the installed torch without importing it. Raises `BuildError` if there is none."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise BuildError("the core needs torch, which is not installed\n  pip install torch")
+    folder = Path(spec.origin).parent
+    text = (folder / "version.py").read_text()
+    version = re.search(r"^__version__ = '([^']*)'", text, re.MULTILINE)
+    git_version = re.search(r"^git_version = '([^']*)'", text, re.MULTILINE)
+    return TorchInstall(
+        folder=folder, version=version[1] if version else "unknown", git_version=git_version[1] if git_version else ""
+    )
+
+
+def csrc_dir() -> Path:
+    """Return the folder of the core's sources: ONEOP_CSRC_DIR, the checkout's csrc/, or the copy in the wheel."""
+    candidates = [settings.csrc_dir] if settings.csrc_dir else [PACKAGE.parent.parent / "csrc", PACKAGE / "_csrc"]
+    for folder in candidates:
+        if any(folder.glob("*.cpp")):
+            return folder
+    raise BuildError(
+        f"the sources of the core are not in {' or '.join(map(str, candidates))}\n"
+        f"  install oneop again, or set ONEOP_CSRC_DIR to them"
+    )
+
+
+def plan_core(torch: TorchInstall) -> Plan:
+    """Return how the core is built. Raises `BuildError` if something it needs is missing."""
+    csrc, cxx = csrc_dir(), find_cxx()
+    include = Path(sysconfig.get_path("include"))
+    if not (include / "Python.h").is_file():
+        raise BuildError(
+            f"the core needs Python.h, which is not in {include}\n"
+            f"  install the headers of this Python (Debian: apt install python3-dev)"
+        )
+    roots = {"csrc": csrc, "sdk": PACKAGE / "include", "torch": torch.folder, "python": include}
+    flags = _compile_flags(cxx, roots)
+    libraries = torch.folder / "lib"
+    return Plan(
+        kind="core",
+        name="_core",
+        file_name=f"_core{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}",
+        units=tuple(Unit(source=path, compiler=cxx, flags=flags) for path in sorted(csrc.glob("*.cpp"))),
+        linker=cxx,
+        link_flags=(
+            f"-L{libraries}",
+            f"-Wl,-rpath,{libraries}",
+            "-ltorch_python",
+            "-ltorch_cpu",
+            "-lc10",
+            "-ltorch",
+        ),
+        facts={"torch": torch.version, "torch_git": torch.git_version, "python": sysconfig.get_config_var("SOABI")},
+        roots=roots,
+    )
+
+
+def _compile_flags(cxx: Compiler, roots: dict[str, Path]) -> tuple[str, ...]:
+    torch_include = roots["torch"] / "include"
+    return (
+        "-std=c++20",  # what torch itself is built with
+        "-O2",
+        "-fPIC",
+        "-fvisibility=hidden",
+        # For parallel loops of torch's headers. The OpenMP library is not linked: torch brings its own, and a second one
+        # in the process would have its own threads.
+        "-fopenmp",
+        "-D_GLIBCXX_USE_CXX11_ABI=1",  # so is every torch that oneop supports
+        "-DTORCH_EXTENSION_NAME=_core",
+        "-DTORCH_API_INCLUDE_EXTENSION_H",
+        "-Wall",
+        "-fdiagnostics-color=never",
+        f"-ffile-prefix-map={roots['csrc']}=csrc",
+        f"-I{roots['csrc']}",
+        f"-I{roots['sdk']}",
+        "-isystem",
+        str(torch_include),
+        "-isystem",
+        str(torch_include / "torch/csrc/api/include"),
+        "-isystem",
+        str(roots["python"]),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the core by hand; print its path and the seconds it took. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m oneop._build.core", description="Build the core of oneop.")
+    parser.add_argument("--force", action="store_true", help="compile every source again")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show commands and all that compilers say")
+    options = parser.parse_args(arguments)
+    started = time.monotonic()
+    try:
+        built = build_core(force=options.force, verbose=options.verbose)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(built.path)
+    print(f"{'cached' if built.cached else 'built'}, {time.monotonic() - started:.3f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""From the output of a compiler to the few lines that help."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+# gcc and clang: file:12:5: error: text       nvcc: file(12): error: text       ld: file.cpp:(.text+0x5): undefined ...
+_GNU = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_NVCC = re.compile(r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\S+)?: (?P<text>.*)$", re.MULTILINE)
+_LINK = re.compile(r"^(?P<text>.*(?:undefined reference to|multiple definition of|cannot find -l|error: ).*)$", re.MULTILINE)
+
+#: (what the compiler says, what to do about it)
+_HINTS = (
+    (
+        r"unsupported GNU version|unsupported clang version",
+        "this nvcc refuses the host compiler: set CXX to an older g++ (see the first lines of the log)",
+    ),
+    (r"oneflow/\S+: No such file", "this SDK has no such header; oneflow/core/framework/framework.h includes them all"),
+    (r"No such file or directory", "add the folder of the file to include_dirs"),
+    (r"Unsupported gpu architecture", "set TORCH_CUDA_ARCH_LIST to what this nvcc knows, as in '9.0+PTX'"),
+    (r"cannot find -l", "add -L<folder of the library> to ldflags"),
+    (r"multiple definition of", "two sources define the same name; make it static or put it into a namespace"),
+    (r"Killed|out of memory|signal terminated", "the compiler ran out of memory: set MAX_JOBS=1"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """The first error in a compiler's output, and how many follow."""
+
+    text: str
+    file: str = ""
+    line: int = 0
+    further: int = 0
+    hint: str = ""
+
+
+def diagnose(output: str) -> Diagnosis:
+    """Return the first error that `output` shows; its last line if none is recognised."""
+    located = sorted([*_GNU.finditer(output), *_NVCC.finditer(output)], key=lambda match: match.start())
+    if located:
+        first = located[0]
+        return Diagnosis(
+            text=first["text"].strip(),
+            file=first["file"],
+            line=int(first["line"]),
+            further=len(located) - 1,
+            hint=_hint_for(first[0]),
+        )
+    plain = list(_LINK.finditer(output))
+    if plain:
+        return Diagnosis(text=plain[0]["text"].strip(), further=len(plain) - 1, hint=_hint_for(plain[0][0]))
+    lines = [line for line in output.splitlines() if line.strip()]
+    return Diagnosis(text=lines[-1].strip() if lines else "the compiler said nothing", hint=_hint_for(output))
+
+
+def describe_failure(what: str, title: str, output: str, log: Path) -> str:
+    """Return the message of a `BuildError`: what failed, where, the line itself, how many more, and the log."""
+    found = diagnose(output)
+    where = f"{found.file}:{found.line}: " if found.file else ""
+    lines = [f"{what}: {title} failed", f"  {where}{_shorten(found.text)}"]
+    if found.file:
+        lines += _source_line(found.file, found.line)
+    if found.further:
+        lines.append(f"  and {found.further} more error{'s' if found.further > 1 else ''}")
+    if found.hint:
+        lines.append(f"  hint: {found.hint}")
+    lines.append(f"  log: {log}")
+    return "\n".join(lines)
+
+
+def _source_line(file: str, line: int) -> list[str]:
+    try:
+        text = Path(file).read_text(errors="replace").splitlines()[line - 1]
+    except (OSError, IndexError):
+        return []
+    return [f"    {line} | {_shorten(text.rstrip())}"]
+
+
+def _shorten(text: str, limit: int = 240) -> str:
+    return text if len(text) <= limit else text[: limit - 4] + " ..."
+
+
+def _hint_for(text: str) -> str:
+    return next((hint for pattern, hint in _HINTS if re.search(pattern, text)), "")
