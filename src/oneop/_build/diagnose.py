@@ -9,7 +9,7 @@ from pathlib import Path
 # gcc and clang: file:12:5: error: text       nvcc: file(12): error: text       ld: file.cpp:(.text+0x5): undefined ...
 _GNU = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 _NVCC = re.compile(r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\S+)?: (?P<text>.*)$", re.MULTILINE)
-_LINK = re.compile(r"^(?P<text>.*(?:undefined reference to|multiple definition of|cannot find -l|error: ).*)$", re.MULTILINE)
+_LINK = re.compile(r"^(?!collect2)(?P<text>.*(?:undefined reference to|multiple definition of|cannot find -l|error: ).*)$", re.MULTILINE)
 
 #: (what the compiler says, what to do about it)
 _HINTS = (
@@ -20,6 +20,7 @@ _HINTS = (
     (r"oneflow/\S+: No such file", "this SDK has no such header; oneflow/core/framework/framework.h includes them all"),
     (r"No such file or directory", "add the folder of the file to include_dirs"),
     (r"Unsupported gpu architecture", "set TORCH_CUDA_ARCH_LIST to what this nvcc knows, as in '9.0+PTX'"),
+    (r"undefined reference to", "define it in one of the sources, or name its library in ldflags"),
     (r"cannot find -l", "add -L<folder of the library> to ldflags"),
     (r"multiple definition of", "two sources define the same name; make it static or put it into a namespace"),
     (r"Killed|out of memory|signal terminated", "the compiler ran out of memory: set MAX_JOBS=1"),

@@ -1,0 +1,230 @@
+"""Building an op library: `oneop.build` and what `oneop.load_inline` needs."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from oneop import sysconfig
+from oneop._build import cache
+from oneop._build.compiler import default_flags, find_cxx
+from oneop._build.cuda import Toolkit, cuda_flags, find_toolkit
+from oneop._build.generate import generate_sources
+from oneop._build.lock import build_lock
+from oneop._build.plan import Plan, Unit, find_result, make_result
+from oneop._build.progress import Progress
+from oneop.errors import BuildError
+from oneop.settings import settings
+
+CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
+CUDA_SUFFIXES = (".cu",)
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """A built op library. `os.fspath(library)` and `str(library)` are the path of the shared object."""
+
+    name: str
+    path: Path
+    log_path: Path
+    build_seconds: float  # what the build took when it was made
+    cached: bool
+    sources: tuple[Path, ...]
+
+    def __fspath__(self) -> str:
+        """Return the path of the shared object."""
+        return str(self.path)
+
+    def __str__(self) -> str:
+        """Return the path of the shared object."""
+        return str(self.path)
+
+
+def build(
+    name: str,
+    sources: Sequence[StrPath] | StrPath = (),
+    *,
+    ods: Sequence[StrPath] = (),
+    functional: Sequence[StrPath] = (),
+    include_dirs: Sequence[StrPath] = (),
+    cflags: Sequence[str] = (),
+    cuda_cflags: Sequence[str] = (),
+    ldflags: Sequence[str] = (),
+    defines: Mapping[str, str | int | None] | None = None,
+    verbose: bool | None = None,
+    force: bool = False,
+) -> Library:
+    """Return the op library made from `sources`, from the cache if nothing it depends on has changed.
+
+    Args:
+        name: names the shared object and appears in messages.
+        sources: C++ (.cpp, .cc, .cxx) and CUDA (.cu) files; relative paths start at the working directory.
+        ods: op definitions (.td).
+        functional: descriptions of the functional API (.yaml).
+        include_dirs: searched for headers, before the SDK's.
+        cflags: flags for C++ sources; they come last and so may override the default ones.
+        cuda_cflags: the same for CUDA sources.
+        ldflags: flags for the linker.
+        defines: macros; None as value defines a macro without one.
+        verbose: print commands and what compilers say; by default as ONEOP_VERBOSE says.
+        force: compile everything again.
+
+    Raises:
+        BuildError: a source is missing or cannot be compiled, a compiler is missing, or another process holds the build.
+    """
+    files = _check_sources(name, [sources] if isinstance(sources, (str, os.PathLike)) else sources, ods, functional)
+    toolkit = find_toolkit() if any(file.suffix in CUDA_SUFFIXES for file in files) else None
+    common = (*_define_flags(defines or {}), *(f"-I{_absolute(path)}" for path in include_dirs), f"-I{sysconfig.get_include()}")
+    plan = _plan_library(name, files, toolkit, common, cflags, cuda_cflags, ldflags)
+    built = None if force else find_result(plan)
+    if built is None:
+        if toolkit is not None:
+            _warn_if_toolkit_differs(toolkit)
+        shown = Progress(title=name, verbose=settings.verbose if verbose is None else verbose)
+        built = make_result(plan, shown, force=force)
+    return Library(
+        name=name,
+        path=built.path,
+        log_path=built.log_path,
+        build_seconds=built.seconds,
+        cached=built.cached,
+        sources=tuple(files),
+    )
+
+
+def build_inline(
+    name: str,
+    cpp_sources: Sequence[str] | str = (),
+    cuda_sources: Sequence[str] | str = (),
+    *,
+    include_dirs: Sequence[StrPath] = (),
+    cflags: Sequence[str] = (),
+    cuda_cflags: Sequence[str] = (),
+    ldflags: Sequence[str] = (),
+    defines: Mapping[str, str | int | None] | None = None,
+    verbose: bool | None = None,
+    force: bool = False,
+) -> Library:
+    """Return the op library made from source texts; they are kept as files in the cache. Otherwise as `build`."""
+    _check_name(name)
+    texts = {f"{name}_{i}.cpp": text for i, text in enumerate(_as_list(cpp_sources))}
+    texts |= {f"{name}_{i}_cuda.cu": text for i, text in enumerate(_as_list(cuda_sources))}
+    return build(
+        name,
+        _keep_texts(name, texts),
+        include_dirs=include_dirs,
+        cflags=cflags,
+        cuda_cflags=cuda_cflags,
+        ldflags=ldflags,
+        defines=defines,
+        verbose=verbose,
+        force=force,
+    )
+
+
+def _plan_library(
+    name: str,
+    files: Sequence[Path],
+    toolkit: Toolkit | None,
+    common: tuple[str, ...],
+    cflags: Sequence[str],
+    cuda_cflags: Sequence[str],
+    ldflags: Sequence[str],
+) -> Plan:
+    cxx = find_cxx()
+    cpp_flags = (*default_flags(cxx), *common, *shlex.split(settings.cxxflags), *cflags)
+    units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in files if file.suffix in CPP_SUFFIXES]
+    link_flags = [*(("-Wl,-z,defs",) if sys.platform == "linux" else ()), *ldflags]
+    if toolkit is not None:
+        given = (*shlex.split(settings.nvccflags), *cuda_cflags)
+        nvcc_flags = (*cuda_flags(toolkit, cxx, given), *common, *given)
+        nvcc = replace(toolkit.nvcc, identity=f"{toolkit.nvcc.identity}\nhost: {cxx.identity}")
+        units += [Unit(source=file, compiler=nvcc, flags=nvcc_flags) for file in files if file.suffix in CUDA_SUFFIXES]
+        link_flags += [f"-L{toolkit.lib}", f"-Wl,-rpath,{toolkit.lib}", toolkit.link_flag]
+    return Plan(
+        kind="library",
+        name=name,
+        file_name=f"{name}.so",
+        units=tuple(units),
+        linker=cxx,
+        link_flags=tuple(link_flags),
+        facts={"abi": abi_version()},
+        roots={"sdk": Path(sysconfig.get_include())},
+    )
+
+
+@functools.cache
+def abi_version() -> str:
+    """Return the version of the plugin ABI, as abi.h has it."""
+    text = (Path(sysconfig.get_include()) / "oneop/abi.h").read_text()
+    return ".".join(re.findall(r"^#define ONEOP_ABI_(?:MAJOR|MINOR) (\d+)", text, re.MULTILINE))
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        raise BuildError(f"library {name!r}: a name is made of letters, digits, '_', '-' and '.'; it names a file")
+
+
+def _check_sources(
+    name: str, sources: Sequence[StrPath], ods: Sequence[StrPath], functional: Sequence[StrPath]
+) -> list[Path]:
+    _check_name(name)
+    files = [_absolute(source) for source in sources]
+    if ods or functional:
+        files += generate_sources([_absolute(path) for path in ods], [_absolute(path) for path in functional], Path())
+    if not files:
+        raise BuildError(f'library "{name}": it has no sources\n  expected at least one of {", ".join(CPP_SUFFIXES)}, .cu')
+    for file in files:
+        if not file.is_file():
+            raise BuildError(f'library "{name}": source {file} is not there')
+        if file.suffix not in CPP_SUFFIXES + CUDA_SUFFIXES:
+            raise BuildError(
+                f'library "{name}": source {file} is neither C++ nor CUDA\n'
+                f"  expected a name that ends in {', '.join(CPP_SUFFIXES)} or .cu"
+            )
+        if files.count(file) > 1:
+            raise BuildError(f'library "{name}": source {file} is listed twice')
+    return files
+
+
+def _absolute(path: StrPath) -> Path:
+    return Path(os.path.normpath(Path(path).absolute()))  # symlinks stay: messages show the user's own path
+
+
+def _define_flags(defines: Mapping[str, str | int | None]) -> list[str]:
+    return [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in defines.items()]
+
+
+def _as_list(texts: Sequence[str] | str) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+def _keep_texts(name: str, texts: Mapping[str, str]) -> list[Path]:
+    """Return files of the cache with these texts."""
+    entry = cache.entry_for("source", name, cache.digest(texts))
+    if texts and not entry.path.is_dir():
+        with build_lock(f"source-{entry.path.name}", f'sources of "{name}"') as work:
+            folder = work / "source"
+            folder.mkdir()
+            for file_name, text in texts.items():
+                (folder / file_name).write_text(text)
+            cache.publish(folder, entry, {"names": list(texts)})
+    return [entry.path / file_name for file_name in texts]
+
+
+def _warn_if_toolkit_differs(toolkit: Toolkit) -> None:
+    version = getattr(getattr(sys.modules.get("torch"), "version", None), "cuda", None)
+    if isinstance(version, str) and version.split(".")[0] != toolkit.nvcc.version.split(".")[0]:
+        warnings.warn(
+            f"nvcc {toolkit.nvcc.version} differs from the CUDA {version} of torch; set CUDA_HOME to that version",
+            stacklevel=3,
+        )
