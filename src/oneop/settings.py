@@ -114,7 +114,9 @@ def _path_setting(env: str, doc: str) -> Setting[Path | None]:
 class Settings:
     """The settings as attributes. There is one instance, `oneop.settings.settings`; tests may make their own."""
 
-    cache_dir = _path_setting("ONEOP_CACHE_DIR", "Where built libraries and the core are kept. Default: the user cache.")
+    cache_dir = _path_setting(
+        "ONEOP_CACHE_DIR", "Where built libraries and the core are kept. Default: the user cache."
+    )
     lock_timeout = Setting[float](
         "ONEOP_LOCK_TIMEOUT", _seconds, 600.0, "Seconds to wait for another process's build.", type_name="a number >= 0"
     )
@@ -122,9 +124,8 @@ class Settings:
         "ONEOP_CXXFLAGS", str, "", "Flags for every C++ source, after oneop's and before `cflags`.", type_name="text"
     )
     nvccflags = Setting[str](
-        "ONEOP_NVCCFLAGS", str, "", "Flags for every CUDA source, after oneop's and before `cuda_cflags`.",
-        type_name="text",
-    )  # fmt: skip
+        "ONEOP_NVCCFLAGS", str, "", "The same for CUDA sources, before `cuda_cflags`.", type_name="text"
+    )
     verbose = Setting[bool](
         "ONEOP_VERBOSE", _flag, False, "Print every compiler command and its output.", type_name="0 or 1"
     )

@@ -1,6 +1,6 @@
 """Flags for those who build an op library with their own Makefile or CMake.
 
-An op library sees only the SDK headers and links against nothing, so the flags are few, and both g++ and nvcc take them:
+An op library sees only the SDK headers and links against nothing, so the flags are few; g++ and nvcc take them all:
 
     g++ -shared -fPIC -O3 $(python -c "import oneop; print(' '.join(oneop.sysconfig.get_compile_flags()))") relu.cpp
 """

@@ -74,7 +74,9 @@ def entry_for(kind: str, name: str, key: str) -> Entry:
     return Entry(kind=kind, name=name, key=key, path=cache_root() / kind / f"{name}-{key}")
 
 
-def publish(folder: Path, entry: Entry, inputs: Mapping[str, object], facts: Mapping[str, object] | None = None) -> None:
+def publish(
+    folder: Path, entry: Entry, inputs: Mapping[str, object], facts: Mapping[str, object] | None = None
+) -> None:
     """Add meta.json to a finished folder and move it into the cache.
 
     An entry that is there already stays if it has the same content by construction (any kind but "failed"). `inputs` is

@@ -48,9 +48,13 @@ def find_toolkit() -> Toolkit:
     command, origin = _choose_nvcc()
     nvcc = identify(command, origin)
     if nvcc.family != "nvcc":
-        raise BuildError(f"{origin}: expected nvcc, found {nvcc.identity}\n  set NVCC to nvcc, or CUDA_HOME to its toolkit")
+        raise BuildError(
+            f"{origin}: expected nvcc, found {nvcc.identity}\n  set NVCC to nvcc, or CUDA_HOME to its toolkit"
+        )
     if version_tuple(nvcc.version) < OLDEST_NVCC:
-        raise BuildError(f"{origin}: nvcc {nvcc.version} is too old, 11.0 or newer is needed\n  set CUDA_HOME to a newer toolkit")
+        raise BuildError(
+            f"{origin}: nvcc {nvcc.version} is too old, 11.0 or newer is needed\n  set CUDA_HOME to a newer toolkit"
+        )
     home, arches = _ask_toolkit(nvcc)
     lib, flag = _find_cudart(settings.cuda_home or settings.cuda_path or home)
     return Toolkit(nvcc=nvcc, lib=lib, link_flag=flag, arches=arches)
@@ -97,7 +101,11 @@ def _choose_nvcc() -> tuple[list[str], str]:
 
 def _ask_toolkit(nvcc: Compiler) -> tuple[Path | None, tuple[str, ...]]:
     """Return the toolkit's folder and the architectures it knows; asked once for each nvcc."""
-    note = cache_root() / "compiler" / f"{digest([nvcc.command, shutil.which(nvcc.command[-1]), nvcc.identity])}-toolkit.json"
+    note = (
+        cache_root()
+        / "compiler"
+        / f"{digest([nvcc.command, shutil.which(nvcc.command[-1]), nvcc.identity])}-toolkit.json"
+    )
     known = read_json(note)
     if not known:
         dry = _output_of([*nvcc.command, "--dryrun", "-x", "cu", "-c", os.devnull])
@@ -157,14 +165,22 @@ def _clamp(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
 
 def _present_arches() -> list[str]:
     """Return the compute capabilities of the GPUs in this machine; nvidia-smi is asked once after each boot."""
-    nodes = sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*")) or [str(p) for p in [Path("/dev/dxg")] if p.exists()]
+    nodes = sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*")) or [
+        str(p) for p in [Path("/dev/dxg")] if p.exists()
+    ]
     if not nodes or shutil.which("nvidia-smi") is None:
         return []
     boot = Path("/proc/sys/kernel/random/boot_id")
-    note = cache_root() / "compiler" / f"{digest([socket.gethostname(), nodes, boot.read_text() if boot.exists() else ''])}-gpus.json"
+    note = (
+        cache_root()
+        / "compiler"
+        / f"{digest([socket.gethostname(), nodes, boot.read_text() if boot.exists() else ''])}-gpus.json"
+    )
     known = read_json(note).get("arches")
     if not isinstance(known, list):
-        known = re.findall(r"^\d+\.\d+$", _output_of(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]), re.M)
+        known = re.findall(
+            r"^\d+\.\d+$", _output_of(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]), re.M
+        )
         write_json(note, {"arches": known})
     return known
 

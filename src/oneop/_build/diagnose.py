@@ -8,8 +8,13 @@ from pathlib import Path
 
 # gcc and clang: file:12:5: error: text       nvcc: file(12): error: text       ld: file.cpp:(.text+0x5): undefined ...
 _GNU = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
-_NVCC = re.compile(r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\S+)?: (?P<text>.*)$", re.MULTILINE)
-_LINK = re.compile(r"^(?!collect2)(?P<text>.*(?:undefined reference to|multiple definition of|cannot find -l|error: ).*)$", re.MULTILINE)
+_NVCC = re.compile(
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\S+)?: (?P<text>.*)$", re.MULTILINE
+)
+_LINK = re.compile(
+    r"^(?!collect2)(?P<text>.*(?:undefined reference to|multiple definition of|cannot find -l|error: ).*)$",
+    re.MULTILINE,
+)
 
 #: (what the compiler says, what to do about it)
 _HINTS = (

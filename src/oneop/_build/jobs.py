@@ -36,7 +36,9 @@ class Finished:
 
 def job_count() -> int:
     """Return how many compilers may run at once: MAX_JOBS, else the cores this process may use."""
-    return settings.max_jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        settings.max_jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
 
 
 def run_jobs(jobs: Sequence[Job], tick: Callable[[int], None]) -> list[Finished]:

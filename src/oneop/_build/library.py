@@ -83,7 +83,11 @@ def build(
     """
     files = _check_sources(name, [sources] if isinstance(sources, (str, os.PathLike)) else sources, ods, functional)
     toolkit = find_toolkit() if any(file.suffix in CUDA_SUFFIXES for file in files) else None
-    common = (*_define_flags(defines or {}), *(f"-I{_absolute(path)}" for path in include_dirs), f"-I{sysconfig.get_include()}")
+    common = (
+        *_define_flags(defines or {}),
+        *(f"-I{_absolute(path)}" for path in include_dirs),
+        f"-I{sysconfig.get_include()}",
+    )
     plan = _plan_library(name, files, toolkit, common, cflags, cuda_cflags, ldflags)
     built = None if force else find_result(plan)
     if built is None:
@@ -182,7 +186,9 @@ def _check_sources(
     if ods or functional:
         files += generate_sources([_absolute(path) for path in ods], [_absolute(path) for path in functional], Path())
     if not files:
-        raise BuildError(f'library "{name}": it has no sources\n  expected at least one of {", ".join(CPP_SUFFIXES)}, .cu')
+        raise BuildError(
+            f'library "{name}": it has no sources\n  expected at least one of {", ".join(CPP_SUFFIXES)}, .cu'
+        )
     for file in files:
         if not file.is_file():
             raise BuildError(f'library "{name}": source {file} is not there')

@@ -34,7 +34,9 @@ def build_lock(name: str, what: str, waiting: Callable[[str], None] | None = Non
     lock = _file_lock(name)
     _acquire(lock, name, what, waiting)
     try:
-        write_json(_owner_path(name), {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "what": what})
+        write_json(
+            _owner_path(name), {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "what": what}
+        )
         sweep(except_for=name)
         parent = cache_root() / "work" / name
         shutil.rmtree(parent, ignore_errors=True)

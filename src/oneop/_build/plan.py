@@ -92,7 +92,9 @@ def make_result(plan: Plan, progress: Progress, *, force: bool = False) -> Built
     Raises `BuildError` if a compiler fails or if another process holds the build for too long.
     """
     started = time.monotonic()
-    lock_name = f"{plan.name}-{cache.digest([plan.kind, *(_unit_facts(plan, unit, Files(plan.roots)) for unit in plan.units)])}"
+    lock_name = (
+        f"{plan.name}-{cache.digest([plan.kind, *(_unit_facts(plan, unit, Files(plan.roots)) for unit in plan.units)])}"
+    )
     try:
         with build_lock(lock_name, plan.what, lambda owner: progress.show(f"waits for {owner}")) as work:
             built = None if force else find_result(plan)

@@ -104,9 +104,7 @@ class Manifest:
             size, mtime_ns = files.stat(files.decode(path))
             state[path] = FileState(size, mtime_ns if now - mtime_ns > RACY_NS else -1, sha)
         others = [old for old in self._read() if {path: o.sha for path, o in old.items()} != dict(contents)]
-        rows = [
-            {path: [o.size, o.mtime_ns, o.sha] for path, o in one.items()} for one in [state, *others][:REMEMBERED]
-        ]
+        rows = [{path: [o.size, o.mtime_ns, o.sha] for path, o in one.items()} for one in [state, *others][:REMEMBERED]]
         write_json(self.path, {"states": rows})
 
     def _read(self) -> list[dict[str, FileState]]:

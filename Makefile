@@ -1,0 +1,63 @@
+# Everything a contributor runs. Each target sets up .venv itself, once: Python 3.11+, g++ and make are all it needs.
+
+PYTHON ?= python3
+TORCH ?= 2.13.0
+JOBS ?= 2
+
+venv := .venv
+python := $(venv)/bin/python
+installed := $(venv)/.installed
+core := $(python) -m oneop._build.core >/dev/null
+cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
+cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.cpp' -o -name '*.cu')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup core demo test lint format bench sanitize clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: $(installed) ## make .venv with torch, the tools and this checkout
+
+core: $(installed) ## build the C++ core, showing what the compiler says
+	$(python) -m oneop._build.core -v
+
+demo: $(installed) ## build an op, call it, train with it
+	@$(core)
+	@$(python) examples/demo.py
+
+test: $(installed) ## run all tests
+	@$(core)
+	$(python) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+lint: $(installed) ## check style and types of Python and C++
+	$(python) -m ruff check .
+	$(python) -m ruff format --check .
+	$(python) -m mypy
+	@$(if $(cxx_files),$(venv)/bin/clang-format --dry-run -Werror $(cxx_files))
+
+format: $(installed) ## put Python and C++ into the style that lint checks
+	$(python) -m ruff check --fix-only .
+	$(python) -m ruff format .
+	@$(if $(cxx_files),$(venv)/bin/clang-format -i $(cxx_files))
+
+bench: $(installed) ## measure against torch's own ways to make an op
+	@$(core)
+	@$(python) -m benchmarks $(ARGS)
+
+sanitize: $(installed) ## run the SDK tests under the address and undefined-behaviour sanitizers
+	ONEOP_CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1" \
+	  $(python) -m pytest tests/sdk $(ARGS)
+
+clean: ## remove what these targets made in the checkout; the cache stays
+	rm -rf $(venv) build dist src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# torch first and by its exact version, so that nothing after it chooses another one.
+$(installed): pyproject.toml setup.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneop needs Python 3.11 or newer; set PYTHON=")'
+	test -x $(python) || $(PYTHON) -m venv $(venv)
+	$(python) -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
+	$(python) -m pip install --quiet --disable-pip-version-check "setuptools==84.2.1"
+	$(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
+	@touch $@
