@@ -10,6 +10,7 @@ An entry appears by one rename and never changes, so a reader needs no lock and 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -23,7 +24,7 @@ from pathlib import Path
 from oneop.errors import BuildError
 from oneop.settings import settings
 
-KINDS = ("library", "core", "object", "pch", "source", "failed")
+KINDS = ("library", "core", "object", "source", "failed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +115,8 @@ def list_entries(kind: str | None = None, name: str | None = None) -> Iterator[E
         for path in folder.iterdir() if folder.is_dir() else ():
             entry_name, _, key = path.name.rpartition("-")
             if name is None or entry_name == name:
-                found.append((path.stat().st_mtime, Entry(kind=one_kind, name=entry_name, key=key, path=path)))
+                with contextlib.suppress(FileNotFoundError):
+                    found.append((path.stat().st_mtime, Entry(kind=one_kind, name=entry_name, key=key, path=path)))
     for _, entry in sorted(found, key=lambda pair: pair[0]):
         yield entry
 

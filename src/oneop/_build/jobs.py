@@ -36,9 +36,8 @@ class Finished:
 
 def job_count() -> int:
     """Return how many compilers may run at once: MAX_JOBS, else the cores this process may use."""
-    return (
-        settings.max_jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return settings.max_jobs or cores or 1
 
 
 def run_jobs(jobs: Sequence[Job], tick: Callable[[int], None]) -> list[Finished]:
@@ -79,11 +78,11 @@ class _Runner:
             process = subprocess.Popen(
                 job.command,
                 cwd=job.folder,
-                env={**os.environ, "LC_ALL": "C.UTF-8"},  # messages are parsed
+                env={**os.environ, "LC_ALL": "C"},  # messages are parsed
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                text=True,
+                encoding="utf-8",
                 errors="replace",
             )
             self._running.add(process)

@@ -26,6 +26,9 @@ from oneop.settings import settings
 CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
 CUDA_SUFFIXES = (".cu",)
 
+#: Compile flags that the linker must see as well.
+LINK_TOO = ("-fsanitize", "-fopenmp", "-flto", "-pthread", "--coverage", "-stdlib=")
+
 StrPath = str | os.PathLike[str]
 
 
@@ -147,7 +150,9 @@ def _plan_library(
     cxx = find_cxx()
     cpp_flags = (*default_flags(cxx), *common, *shlex.split(settings.cxxflags), *cflags)
     units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in files if file.suffix in CPP_SUFFIXES]
-    link_flags = [*(("-Wl,-z,defs",) if sys.platform == "linux" else ()), *ldflags]
+    link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
+    link_flags += ["-Wl,-z,defs"] if sys.platform == "linux" else []  # a missing definition is found now, not at load
+    link_flags += ldflags
     if toolkit is not None:
         given = (*shlex.split(settings.nvccflags), *cuda_cflags)
         nvcc_flags = (*cuda_flags(toolkit, cxx, given), *common, *given)

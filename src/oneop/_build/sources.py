@@ -120,9 +120,9 @@ def manifest_for(name: str, facts: Mapping[str, object]) -> Manifest:
 
 def contents_of(files: Files, paths: Iterable[str], since_ns: int) -> dict[str, str] | None:
     """Return {file: digest}, or None if one changed after `since_ns`: then nobody knows what the compiler saw."""
-    contents = {}
+    contents, now_ns = {}, time.time_ns()
     for path in paths:
-        if files.stat(path)[1] > since_ns:
+        if since_ns < files.stat(path)[1] <= now_ns:  # a date in the future says nothing
             return None
         contents[files.encode(path)] = files.sha(path)
     return contents

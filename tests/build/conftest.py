@@ -1,0 +1,71 @@
+"""What the tests of the build share: an own cache, a folder for sources, and a count of compiler runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import oneop._build
+
+SRC = Path(oneop._build.__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Every test starts with an empty cache and none of the variables a user may have set."""
+    for name in ("CC", "CXX", "NVCC", "TORCH_CUDA_ARCH_LIST", "MAX_JOBS", "ONEOP_CXXFLAGS", "ONEOP_VERBOSE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ONEOP_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty working directory."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A g++ that writes down what it is run for; calling the fixture returns that and starts anew."""
+    log = tmp_path / "runs.txt"
+    script = tmp_path / "counting-g++"
+    script.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec g++ "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+
+    def take():
+        lines = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        words = [line.split() for line in lines]
+        return [Path(line[line.index("-c") + 1]).name if "-c" in line else "link" for line in words if "-o" in line]
+
+    return take
+
+
+@pytest.fixture
+def start(project):
+    """Start Python code in another process, in the same folder and with the same cache."""
+    processes = []
+
+    def run(code):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(SRC)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
