@@ -56,6 +56,7 @@ clean: ## remove what these targets made in the checkout; the cache stays
 # torch first and by its exact version, so that nothing after it chooses another one.
 $(installed): pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneop needs Python 3.11 or newer; set PYTHON=")'
+	@echo "setting up $(venv) (torch $(TORCH), tools, the core) ..."
 	test -x $(python) || $(PYTHON) -m venv $(venv)
 	$(python) -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
 	$(python) -m pip install --quiet --disable-pip-version-check "setuptools==84.2.1"
