@@ -1,6 +1,8 @@
 import ctypes
 import os
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -227,6 +229,25 @@ def test_a_terminal_shows_one_status_line_and_wipes_it(project, monkeypatch, cap
     assert shown[-2].strip() == shown[-1] == ""
     build("pair", ["a.cpp", "b.cpp"])
     assert capsys.readouterr().err == ""
+
+
+def test_an_unchanged_library_takes_milliseconds(project):
+    sources = write_pair(project)
+    build("pair", sources)
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        assert build("pair", sources).cached
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 0.010
+
+
+def test_threads_build_once(project, runs):
+    sources = write_pair(project)
+    with ThreadPoolExecutor(4) as pool:
+        libraries = list(pool.map(lambda _: build("pair", sources), range(4)))
+    assert sorted(runs()) == ["a.cpp", "b.cpp", "link"]
+    assert len({library.path for library in libraries}) == 1
 
 
 def test_cache_dir_is_honoured_and_can_be_cleared(project, own_cache):

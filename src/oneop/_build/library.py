@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from oneop import sysconfig
-from oneop._build import cache
 from oneop._build.compiler import default_flags, find_cxx
 from oneop._build.cuda import Toolkit, cuda_flags, find_toolkit
-from oneop._build.generate import generate_sources
-from oneop._build.lock import build_lock
+from oneop._build.generate import generate, keep_texts
 from oneop._build.plan import Plan, Unit, find_result, make_result
 from oneop._build.progress import Progress
 from oneop.errors import BuildError
@@ -84,11 +82,14 @@ def build(
     Raises:
         BuildError: a source is missing or cannot be compiled, a compiler is missing, or another process holds the build.
     """
-    files = _check_sources(name, [sources] if isinstance(sources, (str, os.PathLike)) else sources, ods, functional)
+    _check_name(name)
+    generated = generate(name, [_absolute(path) for path in ods], [_absolute(path) for path in functional])
+    given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    files = _check_sources(name, [*(_absolute(path) for path in given), *generated.sources])
     toolkit = find_toolkit() if any(file.suffix in CUDA_SUFFIXES for file in files) else None
     common = (
         *_define_flags(defines or {}),
-        *(f"-I{_absolute(path)}" for path in include_dirs),
+        *(f"-I{_absolute(path)}" for path in (*include_dirs, *generated.include_dirs)),
         f"-I{sysconfig.get_include()}",
     )
     plan = _plan_library(name, files, toolkit, common, cflags, cuda_cflags, ldflags)
@@ -127,7 +128,7 @@ def build_inline(
     texts |= {f"{name}_{i}_cuda.cu": text for i, text in enumerate(_as_list(cuda_sources))}
     return build(
         name,
-        _keep_texts(name, texts),
+        keep_texts(name, texts),
         include_dirs=include_dirs,
         cflags=cflags,
         cuda_cflags=cuda_cflags,
@@ -183,13 +184,7 @@ def _check_name(name: str) -> None:
         raise BuildError(f"library {name!r}: a name is made of letters, digits, '_', '-' and '.'; it names a file")
 
 
-def _check_sources(
-    name: str, sources: Sequence[StrPath], ods: Sequence[StrPath], functional: Sequence[StrPath]
-) -> list[Path]:
-    _check_name(name)
-    files = [_absolute(source) for source in sources]
-    if ods or functional:
-        files += generate_sources([_absolute(path) for path in ods], [_absolute(path) for path in functional], Path())
+def _check_sources(name: str, files: list[Path]) -> list[Path]:
     if not files:
         raise BuildError(
             f'library "{name}": it has no sources\n  expected at least one of {", ".join(CPP_SUFFIXES)}, .cu'
@@ -217,19 +212,6 @@ def _define_flags(defines: Mapping[str, str | int | None]) -> list[str]:
 
 def _as_list(texts: Sequence[str] | str) -> Sequence[str]:
     return [texts] if isinstance(texts, str) else texts
-
-
-def _keep_texts(name: str, texts: Mapping[str, str]) -> list[Path]:
-    """Return files of the cache with these texts."""
-    entry = cache.entry_for("source", name, cache.digest(texts))
-    if texts and not entry.path.is_dir():
-        with build_lock(f"source-{entry.path.name}", f'sources of "{name}"') as work:
-            folder = work / "source"
-            folder.mkdir()
-            for file_name, text in texts.items():
-                (folder / file_name).write_text(text)
-            cache.publish(folder, entry, {"names": list(texts)})
-    return [entry.path / file_name for file_name in texts]
 
 
 def _warn_if_toolkit_differs(toolkit: Toolkit) -> None:
