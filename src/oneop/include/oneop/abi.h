@@ -174,6 +174,15 @@ typedef struct oneop_host {
   void* (*scratch)(const struct oneop_frame* frame, int64_t bytes, oneop_status* status);
 } oneop_host;
 
+/* What a callback looked at; the library sets, the host clears. It makes caches exact: what nobody read cannot matter. */
+typedef struct oneop_reads {
+  uint32_t size;
+  int32_t shapes;  /* of any tensor */
+  int32_t dtypes;  /* of any tensor */
+  int32_t reserved;
+  uint64_t attrs; /* bit i: attribute number i; bit 63: some attribute from 63 on */
+} oneop_reads;
+
 /* --- A call ----------------------------------------------------------------------------------------------------------- */
 
 /* What every callback sees. The host prepares it; a library only reads it, except that inference writes ndim, shape,
@@ -206,6 +215,7 @@ typedef struct oneop_frame {
   const oneop_sbp* sbp; /* sbp_dims entries for each tensor; null where sbp_dims is 0 */
   const uint8_t* input_needs_grad; /* gradients only: one flag for each input tensor */
   const uint8_t* output_has_grad; /* gradients only: one flag for each output tensor */
+  oneop_reads* reads; /* null: nobody asks */
   void* host_data;
 } oneop_frame;
 

@@ -1,0 +1,261 @@
+// autograd.cpp: recording gradients.
+#include "autograd.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <array>
+
+#include "autograd_node.h"
+#include "calls.h"
+#include "error.h"
+
+namespace oneop {
+namespace {
+
+using torch::autograd::edge_list;
+
+// Which inputs need a gradient, one flag for each tensor.
+struct Needs {
+  std::vector<uint8_t> flags;
+  bool any = false;
+
+  Needs(const Layout& layout, const CallTensors& call) {
+    if (!c10::GradMode::is_enabled()) { return; }
+    for (const at::Tensor* tensor : call.tensors) { any |= tensor->requires_grad(); }
+    if (!any) { return; }
+    any = false;
+    size_t at = 0;
+    flags.resize(call.tensors.size());
+    for (size_t a = 0; a < layout.inputs.size(); ++a) {
+      const bool differentiable = layout.op->input_traits[a].requires_grad;
+      for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
+        flags[at] = differentiable && call.tensors[at]->requires_grad();
+        any |= flags[at] != 0;
+      }
+    }
+  }
+};
+
+void refuse_forward_mode(const Layout& layout, const CallTensors& call) {
+  for (const at::Tensor* tensor : call.tensors) {
+    if (!torch::autograd::impl::get_autograd_meta(*tensor)) { continue; }
+    if (tensor->_fw_grad(/*level=*/0).defined()) {
+      throw Error("OpNotImplementedError",
+                  "op " + quoted(layout.op->name) +
+                      " has no rule for forward-mode differentiation (jvp, jacfwd)\n  use "
+                      "reverse mode (grad, jacrev)\n  defined at " +
+                      layout.op->source.text());
+    }
+  }
+}
+
+void run_below(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+               torch::jit::Stack* stack) {
+  at::AutoDispatchBelowADInplaceOrView guard;
+  handle.redispatchBoxed(keys & c10::after_autograd_keyset & c10::after_ADInplaceOrView_keyset,
+                         stack);
+}
+
+// Tensors that the op writes to count as changed, so a graph that saved them notices.
+void run_mutating(const Layout& layout, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                  torch::jit::Stack* stack) {
+  const CallTensors call(layout, stack->data() + stack->size() - layout.num_args);
+  std::vector<at::Tensor> written;
+  size_t at = 0;
+  for (size_t a = 0; a < layout.inputs.size(); ++a) {
+    for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
+      if (!layout.op->input_traits[a].is_mutable) { continue; }
+      if (c10::GradMode::is_enabled() && call.tensors[at]->requires_grad()) {
+        throw Error("GradientNotFoundError",
+                    "op " + quoted(layout.op->name) + " changes its input " +
+                        quoted(layout.op->inputs[a].name) +
+                        " in place, which cannot be differentiated\n  call it under "
+                        "torch.no_grad() or on a detached tensor\n  defined at " +
+                        layout.op->source.text());
+      }
+      written.push_back(*call.tensors[at]);
+    }
+  }
+  run_below(handle, keys, stack);
+  for (const at::Tensor& tensor : written) { torch::autograd::impl::bump_version(tensor); }
+}
+
+struct LastGradPlan {
+  const OpRecord* record = nullptr;
+  PlanKey key;
+  std::shared_ptr<const BoundGradPlan> plan;
+};
+
+LastGradPlan& last_grad_plan(int32_t op_id) {
+  thread_local std::array<LastGradPlan, 64> plans;
+  return plans[op_id % plans.size()];
+}
+
+std::shared_ptr<const GradPlan> make_plan(const OpRecord& record, const Layout& layout,
+                                          const c10::IValue* args, const CallTensors& call,
+                                          const std::vector<uint8_t>& needs,
+                                          SymbolicSizes symbolic, bool* read_shapes) {
+  const c10::Device device = call.tensors[0]->device();
+  Frame frame(*record.op, make_spec(layout, args, call, device, symbolic));
+  frame.infer();
+  frame.reads() = oneop_reads{sizeof(oneop_reads), 0, 0, 0, 0};
+  const std::vector<uint8_t> has_grad(frame.get().num_output_tensors, 1);
+  auto plan = std::make_shared<GradPlan>(make_grad_plan(record, &frame, needs, has_grad));
+  *read_shapes = frame.reads().shapes != 0;
+  return plan;
+}
+
+std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Layout& layout,
+                                                    const c10::IValue* args,
+                                                    const CallTensors& call,
+                                                    const std::vector<uint8_t>& needs) {
+  const OpRecord& record = op.record();
+  GradCache& cache = *record.grad_plans;
+  const bool symbolic = has_symbolic_sizes(call);
+  const auto make_key = [&]() {
+    PlanKey key;
+    key.reserve(32);
+    const bool by_shape = cache.reads_shapes.load(std::memory_order_relaxed) && !symbolic;
+    append_call_key(layout, args, call, by_shape ? KeyMode::kFull : KeyMode::kNoShapes, &key);
+    for (uint8_t need : needs) { key.push_back(need); }
+    return key;
+  };
+  PlanKey key = make_key();
+  LastGradPlan& last = last_grad_plan(op.id());
+  const bool cacheable = !(symbolic && cache.reads_shapes.load(std::memory_order_relaxed));
+  if (cacheable) {
+    if (last.record == &record && last.key == key) { return last.plan; }
+    if (auto plan = cache.find(key)) {
+      last = {&record, key, BoundGradPlan::bind(plan)};
+      return last.plan;
+    }
+  }
+
+  bool read_shapes = false;
+  std::shared_ptr<const GradPlan> plan;
+  if (symbolic && cacheable) {
+    // Try with made-up sizes: a generator that never looks at them gives the same graph for all.
+    try {
+      plan = make_plan(record, layout, args, call, needs, SymbolicSizes::kPretend, &read_shapes);
+    } catch (const Error&) { read_shapes = true; }
+  }
+  if (plan == nullptr || (symbolic && read_shapes)) {
+    plan = make_plan(record, layout, args, call, needs, SymbolicSizes::kGuard, &read_shapes);
+  }
+  auto bound = BoundGradPlan::bind(plan);
+  if (read_shapes) { cache.reads_shapes.store(true, std::memory_order_relaxed); }
+  if (!(symbolic && read_shapes)) {
+    key = make_key();
+    cache.insert(key, plan);
+    last = {&record, std::move(key), bound};
+  }
+  return bound;
+}
+
+edge_list edges_of(const CallTensors& call, const std::vector<uint8_t>& needs) {
+  edge_list edges;
+  edges.reserve(call.tensors.size());
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    edges.push_back(needs[i] ? torch::autograd::impl::gradient_edge(*call.tensors[i])
+                             : torch::autograd::Edge());
+  }
+  return edges;
+}
+
+// The outputs on the stack, with a flag for those that the op declares differentiable.
+struct Outputs {
+  c10::SmallVector<at::Tensor, 4> tensors;
+  c10::SmallVector<bool, 4> differentiable;
+
+  Outputs(const Layout& layout, const c10::SmallVectorImpl<int32_t>& counts,
+          const torch::jit::Stack& stack) {
+    if (layout.returns_list()) {
+      for (const c10::IValue& item : stack.back().toListRef()) {
+        tensors.push_back(item.toTensor());
+      }
+    } else {
+      int32_t total = 0;
+      for (int32_t count : counts) { total += count; }
+      for (size_t i = stack.size() - total; i < stack.size(); ++i) {
+        tensors.push_back(stack[i].toTensor());
+      }
+    }
+    size_t at = 0;
+    for (size_t a = 0; a < counts.size(); ++a) {
+      for (int32_t k = 0; k < counts[a]; ++k, ++at) {
+        differentiable.push_back(layout.op->output_traits[a].requires_grad &&
+                                 c10::isFloatingType(tensors[at].scalar_type()) |
+                                     c10::isComplexType(tensors[at].scalar_type()));
+      }
+    }
+  }
+};
+
+c10::SmallVector<int32_t, 8> output_counts(const Layout& layout, const c10::IValue* args) {
+  c10::SmallVector<int32_t, 8> counts;
+  if (layout.returns_list()) {
+    for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {
+      counts.push_back(static_cast<int32_t>(count.toInt()));
+    }
+  } else {
+    counts.append(layout.fixed_output_counts.begin(), layout.fixed_output_counts.end());
+  }
+  return counts;
+}
+
+void set_histories(const Outputs& outputs, const NodePtr& node) {
+  for (size_t i = 0; i < outputs.tensors.size(); ++i) {
+    if (outputs.differentiable[i]) {
+      torch::autograd::set_history(outputs.tensors[i], node);
+    } else {
+      node->add_input_metadata(torch::autograd::Node::undefined_input());
+    }
+  }
+}
+
+[[noreturn]] void refuse_missing_gradient(const TorchOp& op) {
+  throw Error("GradientNotFoundError", missing_gradient_text(op.name()));
+}
+
+}  // namespace
+
+void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
+                      c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const Layout& layout = op.layout();
+  if (layout.mutates) { return run_mutating(layout, handle, keys, stack); }
+  const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
+  const CallTensors call(layout, args);
+  refuse_forward_mode(layout, call);
+  const Needs needs(layout, call);
+  if (!needs.any || layout.op->has_flag(ONEOP_OP_NO_GRAD)) { return run_below(handle, keys, stack); }
+
+  if (op.record().grad == nullptr) {
+    if (!is_in_backward()) { refuse_missing_gradient(op); }
+    // A backward op that nobody may ever differentiate: the error waits until somebody does.
+    const NodePtr node = make_missing_gradient_node(op.name(), edges_of(call, needs.flags));
+    const auto counts = output_counts(layout, args);
+    run_below(handle, keys, stack);
+    set_histories(Outputs(layout, counts, *stack), node);
+    return;
+  }
+
+  const std::shared_ptr<const BoundGradPlan> plan =
+      find_grad_plan(op, layout, args, call, needs.flags);
+  const auto node = make_node(op.name(), plan, edges_of(call, needs.flags));
+  for (int32_t blob : plan->plan->saved) {
+    if (blob < plan->plan->num_inputs) { node->save(*call.tensors[blob], /*is_output=*/false); }
+  }
+  const auto counts = output_counts(layout, args);
+  run_below(handle, keys, stack);
+  const Outputs outputs(layout, counts, *stack);
+  set_histories(outputs, node);
+  for (int32_t blob : plan->plan->saved) {
+    if (blob >= plan->plan->num_inputs) {
+      node->save(outputs.tensors[blob - plan->plan->num_inputs], /*is_output=*/true);
+    }
+  }
+}
+
+}  // namespace oneop

@@ -1,0 +1,300 @@
+// autograd_node.cpp: running a gradient, eagerly or under compiled autograd.
+#include "autograd_node.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/dynamo/compiled_autograd.h>
+
+#include <mutex>
+#include <unordered_map>
+
+#include "calls.h"
+#include "error.h"
+#include "python_error.h"
+
+namespace oneop {
+namespace {
+
+using torch::autograd::variable_list;
+
+thread_local int backward_depth = 0;
+
+struct InBackward {
+  InBackward() { ++backward_depth; }
+  ~InBackward() { --backward_depth; }
+};
+
+template <typename T, typename... Args>
+PtrOf<T> make_node_of(Args&&... args) {
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
+  return c10::make_intrusive<T>(std::forward<Args>(args)...);
+#else
+  return std::shared_ptr<T>(new T(std::forward<Args>(args)...), torch::autograd::deleteNode);
+#endif
+}
+
+class MissingGradientNode final : public torch::autograd::Node {
+ public:
+  MissingGradientNode(std::string op, torch::autograd::edge_list&& edges)
+      : Node(std::move(edges)), op_(std::move(op)) {}
+  std::string name() const override { return op_ + "HasNoGradient"; }
+  variable_list apply(variable_list&& grads) override {
+    for (const at::Tensor& grad : grads) {
+      if (grad.defined()) {
+        throw_python_error(Error("GradientNotFoundError", missing_gradient_text(op_)));
+      }
+    }
+    return variable_list(num_outputs());
+  }
+
+ private:
+  std::string op_;
+};
+
+// Compiled autograd hands plans through a graph as numbers, so those it has seen stay.
+class PlanNumbers {
+ public:
+  static int64_t number_of(const std::shared_ptr<const BoundGradPlan>& plan) {
+    std::lock_guard<std::mutex> lock(mutex());
+    all()[reinterpret_cast<int64_t>(plan.get())] = plan;
+    return reinterpret_cast<int64_t>(plan.get());
+  }
+  static std::shared_ptr<const BoundGradPlan> find(int64_t number) {
+    std::lock_guard<std::mutex> lock(mutex());
+    return all().at(number);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex* mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::unordered_map<int64_t, std::shared_ptr<const BoundGradPlan>>& all() {
+    static auto* plans = new std::unordered_map<int64_t, std::shared_ptr<const BoundGradPlan>>;
+    return *plans;
+  }
+};
+
+variable_list run_traced(const variable_list& grads, const std::vector<c10::IValue>& args) {
+  torch::dynamo::autograd::PackedArgs packed(args);
+  const auto number = packed.unpack<int64_t>();
+  const auto saved = packed.unpack<variable_list>();
+  const auto wanted = packed.unpack<std::vector<bool>>();
+  InBackward guard;
+  return PlanNumbers::find(number)->run(saved, grads, wanted);
+}
+
+// The steps that the wanted gradients depend on.
+std::vector<bool> steps_for(const GradPlan& plan, const std::vector<bool>& wanted) {
+  std::vector<bool> keep(plan.steps.size(), true);
+  if (wanted.empty()) { return keep; }
+  std::vector<uint8_t> needed(plan.num_blobs, 0);
+  for (size_t i = 0; i < plan.grad_of_input.size(); ++i) {
+    if (plan.grad_of_input[i] >= 0 && wanted[i]) { needed[plan.grad_of_input[i]] = 1; }
+  }
+  for (size_t s = plan.steps.size(); s-- > 0;) {
+    const GradStep& step = plan.steps[s];
+    keep[s] = false;
+    for (int32_t i = 0; i < step.num_outputs; ++i) {
+      if (needed[step.first_output + i]) { keep[s] = true; }
+    }
+    if (!keep[s]) { continue; }
+    for (const auto& blobs : step.inputs) {
+      for (int32_t blob : blobs) { needed[blob] = 1; }
+    }
+  }
+  return keep;
+}
+
+void push_inputs(const Layout& layout, const GradStep& step, const std::vector<at::Tensor>& blobs,
+                 torch::jit::Stack* stack) {
+  for (size_t a = 0; a < step.inputs.size(); ++a) {
+    switch (layout.inputs[a]) {
+      case Layout::Input::kTensor: stack->emplace_back(blobs[step.inputs[a][0]]); break;
+      case Layout::Input::kOptional:
+        if (step.inputs[a].empty()) {
+          stack->emplace_back();
+        } else {
+          stack->emplace_back(blobs[step.inputs[a][0]]);
+        }
+        break;
+      case Layout::Input::kList: {
+        c10::List<at::Tensor> list;
+        for (int32_t blob : step.inputs[a]) { list.push_back(blobs[blob]); }
+        stack->emplace_back(std::move(list));
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool is_in_backward() { return backward_depth > 0; }
+
+std::string missing_gradient_text(const std::string& op) {
+  const OpSlot* slot = Registry::global().find_slot(op);
+  const OpRecord* record = slot == nullptr ? nullptr : slot->record.load();
+  return "op " + quoted(op) +
+         " has no gradient, and one is needed: an input requires grad\n  add one: "
+         "REGISTER_USER_OP_GRAD(" +
+         quoted(op) +
+         ")\n  or declare it not differentiable: .NoGrad()\n  or call it under torch.no_grad(), or on "
+         "x.detach()" +
+         (record == nullptr ? "" : "\n  defined at " + record->op->source.text());
+}
+
+std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const GradPlan> plan) {
+  auto bound = std::make_shared<BoundGradPlan>();
+  for (const GradStep& step : plan->steps) {
+    Step bound_step{&TorchOp::find(step.op), {}};
+    for (const AttrValue& attr : step.attrs) { bound_step.attrs.push_back(to_ivalue(attr)); }
+    bound->steps.push_back(std::move(bound_step));
+  }
+  bound->plan = std::move(plan);
+  return bound;
+}
+
+variable_list BoundGradPlan::run(const variable_list& saved, const variable_list& grads,
+                                 const std::vector<bool>& wanted) const {
+  std::vector<at::Tensor> blobs(plan->num_blobs);
+  for (size_t i = 0; i < plan->saved.size(); ++i) { blobs[plan->saved[i]] = saved[i]; }
+  for (size_t i = 0; i < grads.size(); ++i) { blobs[plan->first_grad_blob() + i] = grads[i]; }
+  const std::vector<bool> keep = steps_for(*plan, wanted);
+
+  torch::jit::Stack stack;
+  for (size_t s = 0; s < plan->steps.size(); ++s) {
+    if (!keep[s]) { continue; }
+    const GradStep& step = plan->steps[s];
+    const TorchOp& op = *steps[s].op;
+    const Layout& layout = op.layout();
+    stack.clear();
+    stack.reserve(layout.num_args);
+    push_inputs(layout, step, blobs, &stack);
+    stack.insert(stack.end(), steps[s].attrs.begin(), steps[s].attrs.end());
+    if (layout.returns_list()) {
+      stack.emplace_back(std::vector<int64_t>(step.output_counts.begin(), step.output_counts.end()));
+    }
+    if (layout.device_arg >= 0) { stack.emplace_back(); }
+    op.handle().callBoxed(&stack);
+    if (layout.returns_list()) {
+      const auto list = stack.back().toTensorVector();
+      for (size_t i = 0; i < list.size(); ++i) { blobs[step.first_output + i] = list[i]; }
+    } else {
+      for (int32_t i = 0; i < step.num_outputs; ++i) {
+        blobs[step.first_output + i] = std::move(stack[i]).toTensor();
+      }
+    }
+  }
+  variable_list results(plan->num_inputs);
+  for (int32_t i = 0; i < plan->num_inputs; ++i) {
+    const bool is_wanted = wanted.empty() || wanted[i];
+    if (plan->grad_of_input[i] >= 0 && is_wanted) { results[i] = blobs[plan->grad_of_input[i]]; }
+  }
+  return results;
+}
+
+OpNode::OpNode(std::string op, std::shared_ptr<const BoundGradPlan> plan,
+               torch::autograd::edge_list&& edges)
+    : Node(std::move(edges)), name_(std::move(op)), plan_(std::move(plan)) {
+  name_ += "Backward";
+}
+
+void OpNode::save(const at::Tensor& tensor, bool is_output) {
+  (is_output ? saved_outputs_ : saved_inputs_).emplace_back(tensor, is_output);
+}
+
+void OpNode::release_variables() {
+  released_ = true;
+  for (auto& saved : saved_inputs_) { saved.reset_data(); }
+  for (auto& saved : saved_outputs_) { saved.reset_data(); }
+}
+
+std::vector<bool> OpNode::wanted_inputs() const {
+  std::vector<bool> wanted;
+  for (size_t i = 0; i < num_outputs(); ++i) {
+    if (!task_should_compute_output(i) && plan_->plan->grad_of_input[i] >= 0) {
+      wanted.resize(num_outputs());
+      for (size_t k = 0; k < wanted.size(); ++k) { wanted[k] = task_should_compute_output(k); }
+      break;
+    }
+  }
+  return wanted;
+}
+
+namespace {
+
+// Outputs that nobody used have no gradient; a step that reads it gets zeros.
+void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
+                        variable_list* grads) {
+  for (size_t i = 0; i < grads->size(); ++i) {
+    if (!(*grads)[i].defined() && plan.reads_grad[i]) {
+      const auto& metadata = node.input_metadata(i);
+      (*grads)[i] = metadata.zeros_like();
+    }
+  }
+}
+
+}  // namespace
+
+variable_list OpNode::apply(variable_list&& grads) {
+  bool any = false;
+  for (const at::Tensor& grad : grads) { any |= grad.defined(); }
+  if (!any) { return variable_list(num_outputs()); }
+  fill_missing_grads(*plan_->plan, *this, &grads);
+  variable_list saved;
+  saved.reserve(saved_inputs_.size() + saved_outputs_.size());
+  for (const auto& variable : saved_inputs_) { saved.push_back(variable.unpack()); }
+  for (const auto& variable : saved_outputs_) { saved.push_back(variable.unpack(getptr())); }
+  InBackward guard;
+  return plan_->run(saved, grads, wanted_inputs());
+}
+
+void OpNode::compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const {
+  args.collect(name_);
+  args.collect(PlanNumbers::number_of(plan_));
+  args.collect(saved_inputs_, false);
+  args.collect(saved_outputs_, true);
+}
+
+variable_list OpNode::apply_with_saved(const variable_list& inputs,
+                                       torch::dynamo::autograd::SwapSavedVariables& swap) {
+  using torch::dynamo::autograd::IValuePacker;
+  swap.before(saved_inputs_);
+  swap.before(saved_outputs_);
+  variable_list grads = inputs;
+  fill_missing_grads(*plan_->plan, *this, &grads);
+  variable_list saved;
+  for (const auto& variable : saved_inputs_) { saved.push_back(variable.unpack()); }
+  for (const auto& variable : saved_outputs_) { saved.push_back(variable.unpack(getptr())); }
+
+  torch::dynamo::autograd::PackedArgs packed;
+  packed.pack(PlanNumbers::number_of(plan_));
+  packed.pack(saved);
+  packed.pack(wanted_inputs());
+  const std::vector<c10::IValue> args = std::move(packed).vec();
+  std::vector<at::TypePtr> schema = {IValuePacker<int64_t>::packed_type(),
+                                     IValuePacker<variable_list>::packed_type(),
+                                     IValuePacker<std::vector<bool>>::packed_type()};
+  const auto output_metadata =
+      IValuePacker<std::vector<std::optional<torch::autograd::InputMetadata>>>::pack(
+          torch::dynamo::autograd::get_input_metadata(next_edges()));
+  const auto& compiler = torch::dynamo::autograd::getPyCompilerInterface();
+  const std::string fn = compiler->bind_function(swap.get_py_compiler(), name_, &run_traced, schema,
+                                                 /*is_custom_function=*/true, /*is_traceable=*/true);
+  const variable_list results = compiler->call_function(swap.get_py_compiler(), "apply_functional",
+                                                        fn, grads, args, output_metadata);
+  swap.after(saved_inputs_);
+  swap.after(saved_outputs_);
+  return results;
+}
+
+PtrOf<OpNode> make_node(const std::string& op, std::shared_ptr<const BoundGradPlan> plan,
+                        torch::autograd::edge_list&& edges) {
+  return make_node_of<OpNode>(op, std::move(plan), std::move(edges));
+}
+
+NodePtr make_missing_gradient_node(const std::string& op, torch::autograd::edge_list&& edges) {
+  return make_node_of<MissingGradientNode>(op, std::move(edges));
+}
+
+}  // namespace oneop

@@ -1,0 +1,81 @@
+// autograd_node.h: the node that a differentiated call leaves in torch's graph.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/saved_variable.h>
+#include <torch/headeronly/version.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradient.h"
+#include "torch_op.h"
+
+namespace oneop {
+
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
+using NodePtr = c10::intrusive_ptr<torch::autograd::Node>;
+template <typename T>
+using PtrOf = c10::intrusive_ptr<T>;
+#else
+using NodePtr = std::shared_ptr<torch::autograd::Node>;
+template <typename T>
+using PtrOf = std::shared_ptr<T>;
+#endif
+
+// A GradPlan with torch's handles and values in place of names.
+struct BoundGradPlan {
+  struct Step {
+    const TorchOp* op;
+    std::vector<c10::IValue> attrs;
+  };
+  std::shared_ptr<const GradPlan> plan;
+  std::vector<Step> steps;
+
+  static std::shared_ptr<const BoundGradPlan> bind(std::shared_ptr<const GradPlan> plan);
+
+  // Runs the backward ops: gradients of the inputs from those of the outputs. `saved` is in the order of plan->saved.
+  // `wanted` has a flag for each input; empty means all.
+  torch::autograd::variable_list run(const torch::autograd::variable_list& saved,
+                                     const torch::autograd::variable_list& grads,
+                                     const std::vector<bool>& wanted) const;
+};
+
+class OpNode final : public torch::autograd::Node {
+ public:
+  OpNode(std::string op, std::shared_ptr<const BoundGradPlan> plan,
+         torch::autograd::edge_list&& edges);
+  void save(const at::Tensor& tensor, bool is_output);
+
+  std::string name() const override { return name_; }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override;
+  void release_variables() override;
+  void compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const override;
+  torch::autograd::variable_list apply_with_saved(
+      const torch::autograd::variable_list& inputs,
+      torch::dynamo::autograd::SwapSavedVariables& saved) override;
+
+ private:
+  std::vector<bool> wanted_inputs() const;
+
+  std::string name_;
+  std::shared_ptr<const BoundGradPlan> plan_;
+  // Both in the order of plan_->plan->saved: inputs come first there.
+  std::vector<torch::autograd::SavedVariable> saved_inputs_;
+  std::vector<torch::autograd::SavedVariable> saved_outputs_;
+  bool released_ = false;
+};
+
+PtrOf<OpNode> make_node(const std::string& op, std::shared_ptr<const BoundGradPlan> plan,
+                        torch::autograd::edge_list&& edges);
+
+// Raises when something is propagated through it.
+NodePtr make_missing_gradient_node(const std::string& op, torch::autograd::edge_list&& edges);
+std::string missing_gradient_text(const std::string& op);
+
+// True on a thread that is inside the backward of one of our nodes.
+bool is_in_backward();
+
+}  // namespace oneop

@@ -1,0 +1,389 @@
+// call_entry.cpp: a vectorcall object for each op. It skips pybind11 and schema matching, not the dispatcher.
+#include "call_entry.h"
+
+#include <structmember.h>
+#include <torch/csrc/Device.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/python_arg_parser.h>
+
+#include <cstddef>
+
+#include "error.h"
+#include "python_attr.h"
+#include "python_error.h"
+
+namespace oneop {
+namespace {
+
+// Interned names of the arguments, in the order of the schema.
+struct ArgNames {
+  const Layout* layout;
+  std::vector<PyObject*> own;     // as the op's author wrote them
+  std::vector<PyObject*> schema;  // as torch knows them: `in_` for `in`
+
+  explicit ArgNames(const Layout& of) : layout(&of) {
+    for (const ArgDef& arg : of.op->inputs) { add(arg.name); }
+    for (const AttrDef& attr : of.op->attrs) { add(attr.name); }
+    if (of.output_counts_arg >= 0) { add("output_counts"); }
+    if (of.device_arg >= 0) { add("device"); }
+  }
+
+ private:
+  void add(const std::string& name) {
+    own.push_back(PyUnicode_InternFromString(name.c_str()));
+    schema.push_back(PyUnicode_InternFromString(schema_name(name).c_str()));
+  }
+};
+
+struct OpObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  const TorchOp* op;
+  const ArgNames* names;
+  PyObject* overload;
+  PyObject* dict;
+  PyObject* weakrefs;
+};
+
+class ReleaseGil {
+ public:
+  ReleaseGil() : state_(PyEval_SaveThread()) {}
+  ~ReleaseGil() { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+[[noreturn]] void refuse(const Layout& layout, const std::string& text) {
+  throw Error("ArgumentError", "op " + quoted(layout.op->name) + text + "\n  defined at " +
+                                   layout.op->source.text());
+}
+
+int32_t find_argument(const ArgNames& names, PyObject* name) {
+  for (size_t i = 0; i < names.own.size(); ++i) {
+    if (names.own[i] == name || names.schema[i] == name) { return static_cast<int32_t>(i); }
+  }
+  for (size_t i = 0; i < names.own.size(); ++i) {  // a name that was not interned
+    if (PyUnicode_Compare(names.own[i], name) == 0 || PyUnicode_Compare(names.schema[i], name) == 0) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  return -1;
+}
+
+[[noreturn]] void refuse_unknown(const Layout& layout, PyObject* name) {
+  std::vector<std::string> known = layout.op->input_names();
+  for (const std::string& attr : layout.op->attr_names()) { known.push_back(attr); }
+  const char* text = PyUnicode_AsUTF8(name);
+  std::string list;
+  for (const std::string& one : known) { list += (list.empty() ? "" : ", ") + one; }
+  refuse(layout, " has no input or attribute " + quoted(text == nullptr ? "?" : text) +
+                     did_you_mean(text == nullptr ? "" : text, known) + "\n  it has: " + list);
+}
+
+// One call's arguments: as Python objects in schema order, then as values on torch's stack.
+class Binding {
+ public:
+  static constexpr size_t kInline = 24;
+
+  Binding(const Layout& layout, const ArgNames& names, PyObject* const* args, size_t num_args,
+          PyObject* kwnames)
+      : layout_(layout), names_(names), objects_(layout.num_args, nullptr) {
+    if (num_args > layout.inputs.size()) {
+      refuse(layout, ": takes " + std::to_string(layout.inputs.size()) + " by position, found " +
+                         std::to_string(num_args) + "\n  give attributes by name");
+    }
+    for (size_t i = 0; i < num_args; ++i) { objects_[i] = args[i]; }
+    const Py_ssize_t num_names = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+    for (Py_ssize_t k = 0; k < num_names; ++k) {
+      PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+      const int32_t at = find_argument(names, name);
+      if (at < 0) { refuse_unknown(layout, name); }
+      if (objects_[at] != nullptr) {
+        refuse(layout, ": " + quoted(PyUnicode_AsUTF8(name)) + " is given twice");
+      }
+      objects_[at] = args[num_args + k];
+    }
+  }
+
+  // False where torch must see the call itself: subclasses, symbolic numbers.
+  bool fill(torch::jit::Stack* stack) {
+    stack->reserve(layout_.num_args + 2);
+    for (size_t i = 0; i < layout_.inputs.size(); ++i) {
+      if (!push_input(i, stack)) { return false; }
+    }
+    for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+      if (!push_attr(i, stack)) { return false; }
+    }
+    if (layout_.output_counts_arg >= 0) { push_output_counts(stack); }
+    if (layout_.device_arg >= 0) { push_device(stack); }
+    return true;
+  }
+
+  // The same call through torch.ops.
+  PyObject* call(PyObject* overload) {
+    PyObject* args = PyTuple_New(static_cast<Py_ssize_t>(layout_.inputs.size()));
+    PyObject* kwargs = PyDict_New();
+    for (size_t i = 0; i < layout_.inputs.size(); ++i) {
+      PyTuple_SET_ITEM(args, i, input_for_torch(i));
+    }
+    for (int32_t i = layout_.first_attr; i < layout_.num_args; ++i) {
+      if (objects_[i] != nullptr) { PyDict_SetItem(kwargs, names_.schema[i], objects_[i]); }
+    }
+    PyObject* result = PyObject_Call(overload, args, kwargs);
+    Py_DECREF(args);
+    Py_DECREF(kwargs);
+    return result;
+  }
+
+ private:
+  static bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+  std::string where(size_t i) const { return ", input " + quoted(layout_.op->inputs[i].name); }
+
+  bool push_tensor(size_t i, PyObject* object, torch::jit::Stack* stack) {
+    if (THPVariable_CheckExact(object)) {
+      stack->emplace_back(THPVariable_Unpack(object));
+      return true;
+    }
+    refuse_non_tensor(i, object);
+    return false;
+  }
+
+  // Returns for anything that torch may take as a tensor.
+  void refuse_non_tensor(size_t i, PyObject* object) const {
+    if (THPVariable_Check(object) || torch::check_has_torch_function(object)) { return; }
+    refuse(layout_, where(i) + ": expected a torch.Tensor, found " + python_type_name(object));
+  }
+
+  PyObject* sole_item(size_t i, PyObject* list) const {
+    if (PySequence_Fast_GET_SIZE(list) != 1) {
+      refuse(layout_, where(i) + ": expected exactly 1 tensor, found " +
+                          std::to_string(PySequence_Fast_GET_SIZE(list)));
+    }
+    return PySequence_Fast_GET_ITEM(list, 0);
+  }
+
+  bool push_input(size_t i, torch::jit::Stack* stack) {
+    PyObject* object = objects_[i];
+    const ArgDef& arg = layout_.op->inputs[i];
+    const bool is_absent = object == nullptr || object == Py_None;
+    if (is_absent && !arg.is_optional) {
+      refuse(layout_, where(i) + ": expected " + arg.counts_text() + " tensors, found none");
+    }
+    if (layout_.inputs[i] == Layout::Input::kList) { return push_list(i, object, stack); }
+    if (is_absent) {
+      stack->emplace_back();
+      return true;
+    }
+    if (is_sequence(object)) {
+      if (arg.is_optional && PySequence_Fast_GET_SIZE(object) == 0) {
+        stack->emplace_back();
+        return true;
+      }
+      object = sole_item(i, object);
+    }
+    return push_tensor(i, object, stack);
+  }
+
+  bool push_list(size_t i, PyObject* object, torch::jit::Stack* stack) {
+    c10::List<at::Tensor> list;
+    if (object != nullptr && object != Py_None) {
+      PyObject* const single[] = {object};
+      PyObject* const* items = is_sequence(object) ? PySequence_Fast_ITEMS(object) : single;
+      const Py_ssize_t size = is_sequence(object) ? PySequence_Fast_GET_SIZE(object) : 1;
+      list.reserve(size);
+      for (Py_ssize_t k = 0; k < size; ++k) {
+        if (!THPVariable_CheckExact(items[k])) {
+          refuse_non_tensor(i, items[k]);
+          return false;
+        }
+        list.push_back(THPVariable_Unpack(items[k]));
+      }
+    }
+    const ArgDef& arg = layout_.op->inputs[i];
+    if (!arg.takes(static_cast<int64_t>(list.size()))) {
+      refuse(layout_, where(i) + ": expected " + arg.counts_text() + " tensors, found " +
+                          std::to_string(list.size()));
+    }
+    stack->emplace_back(std::move(list));
+    return true;
+  }
+
+  bool push_attr(size_t i, torch::jit::Stack* stack) {
+    const AttrDef& attr = layout_.op->attrs[i];
+    PyObject* object = objects_[layout_.first_attr + i];
+    if (object == nullptr) {
+      if (!attr.has_default) {
+        refuse(layout_, " needs the attribute " + quoted(attr.name) + ", a " +
+                            attr_type_name(attr.type) + "; it has no default");
+      }
+      stack->push_back(layout_.attr_defaults[i]);
+      return true;
+    }
+    if (is_symbolic(object)) { return false; }
+    stack->push_back(attr_from_python(*layout_.op, attr, object));
+    return true;
+  }
+
+  void push_output_counts(torch::jit::Stack* stack) {
+    PyObject* object = objects_[layout_.output_counts_arg];
+    if (object == nullptr) {
+      stack->push_back(layout_.default_output_counts);
+      return;
+    }
+    AttrDef counts;
+    counts.name = "output_counts";
+    counts.type = ONEOP_ATTR_LIST_INT64;
+    stack->push_back(attr_from_python(*layout_.op, counts, object));
+  }
+
+  void push_device(torch::jit::Stack* stack) {
+    PyObject* object = objects_[layout_.device_arg];
+    if (object == nullptr || object == Py_None) {
+      stack->emplace_back();
+    } else if (THPDevice_Check(object)) {
+      stack->emplace_back(reinterpret_cast<THPDevice*>(object)->device);
+    } else if (PyUnicode_Check(object)) {
+      stack->emplace_back(c10::Device(PyUnicode_AsUTF8(object)));
+    } else {
+      refuse(layout_, ": device must be a torch.device or str, found " + python_type_name(object));
+    }
+  }
+
+  PyObject* input_for_torch(size_t i) const {
+    PyObject* object = objects_[i] == nullptr ? Py_None : objects_[i];
+    const bool is_list = layout_.inputs[i] == Layout::Input::kList;
+    if (is_list && object == Py_None) { return PyList_New(0); }
+    if (is_list && !is_sequence(object)) { return Py_BuildValue("[O]", object); }
+    if (!is_list && is_sequence(object)) {
+      object = PySequence_Fast_GET_SIZE(object) == 0 ? Py_None : sole_item(i, object);
+    }
+    Py_INCREF(object);
+    return object;
+  }
+
+  const Layout& layout_;
+  const ArgNames& names_;
+  c10::SmallVector<PyObject*, kInline> objects_;
+};
+
+PyObject* wrap_results(const Layout& layout, torch::jit::Stack* stack) {
+  if (layout.returns_list()) {
+    const auto list = stack->back().toTensorVector();
+    PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
+    for (size_t i = 0; i < list.size(); ++i) {
+      PyTuple_SET_ITEM(result, i, THPVariable_Wrap(list[i]));
+    }
+    return result;
+  }
+  if (stack->size() == 1) { return THPVariable_Wrap(std::move((*stack)[0]).toTensor()); }
+  PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(stack->size()));
+  for (size_t i = 0; i < stack->size(); ++i) {
+    PyTuple_SET_ITEM(result, i, THPVariable_Wrap(std::move((*stack)[i]).toTensor()));
+  }
+  return result;
+}
+
+PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  auto* object = reinterpret_cast<OpObject*>(self);
+  try {
+    object->op->record();  // the op may be gone
+    const Layout& layout = object->op->layout();
+    if (object->names->layout != &layout) { object->names = new ArgNames(layout); }
+    Binding binding(layout, *object->names, args, PyVectorcall_NARGS(nargsf), kwnames);
+    torch::jit::Stack stack;
+    if (!binding.fill(&stack) || at::impl::torch_function_mode_enabled()) {
+      return binding.call(object->overload);
+    }
+    {
+      ReleaseGil released;
+      object->op->handle().callBoxed(&stack);
+    }
+    return wrap_results(layout, &stack);
+  } catch (const Error& error) {
+    set_python_error(error);
+    return nullptr;
+  } catch (...) {
+    torch::translate_exception_to_python(std::current_exception());
+    return nullptr;
+  }
+}
+
+int op_traverse(PyObject* self, visitproc visit, void* arg) {
+  auto* object = reinterpret_cast<OpObject*>(self);
+  Py_VISIT(object->overload);
+  Py_VISIT(object->dict);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+int op_clear(PyObject* self) {
+  auto* object = reinterpret_cast<OpObject*>(self);
+  Py_CLEAR(object->overload);
+  Py_CLEAR(object->dict);
+  return 0;
+}
+
+void op_dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  auto* object = reinterpret_cast<OpObject*>(self);
+  if (object->weakrefs != nullptr) { PyObject_ClearWeakRefs(self); }
+  op_clear(self);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* op_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<oneop op %s>", reinterpret_cast<OpObject*>(self)->op->name().c_str());
+}
+
+PyMemberDef op_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(OpObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(OpObject, weakrefs), READONLY, nullptr},
+    {"overload", T_OBJECT_EX, offsetof(OpObject, overload), READONLY,
+     "The op as torch knows it: torch.ops.oneop.<name>.default"},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef op_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+                          {Py_tp_dealloc, reinterpret_cast<void*>(&op_dealloc)},
+                          {Py_tp_traverse, reinterpret_cast<void*>(&op_traverse)},
+                          {Py_tp_clear, reinterpret_cast<void*>(&op_clear)},
+                          {Py_tp_repr, reinterpret_cast<void*>(&op_repr)},
+                          {Py_tp_members, op_members},
+                          {Py_tp_getset, op_getset},
+                          {0, nullptr}};
+
+PyType_Spec op_spec = {"oneop._core.Op", sizeof(OpObject), 0,
+                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC |
+                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                       op_slots};
+
+PyTypeObject* op_type = nullptr;
+
+}  // namespace
+
+bool add_op_type(PyObject* module) {
+  PyObject* type = PyType_FromSpec(&op_spec);
+  if (type == nullptr) { return false; }
+  op_type = reinterpret_cast<PyTypeObject*>(type);
+  return PyModule_AddObjectRef(module, "Op", type) == 0;
+}
+
+PyObject* make_op_object(const TorchOp* op, PyObject* overload) {
+  auto* object = reinterpret_cast<OpObject*>(op_type->tp_alloc(op_type, 0));
+  if (object == nullptr) { return nullptr; }
+  object->vectorcall = &op_vectorcall;
+  object->op = op;
+  object->names = new ArgNames(op->layout());  // lives as long as the op, that is for ever
+  object->overload = Py_NewRef(overload);
+  return reinterpret_cast<PyObject*>(object);
+}
+
+}  // namespace oneop

@@ -1,0 +1,233 @@
+// calls.cpp: from torch's stack to keys and call specs.
+#include "calls.h"
+
+#include <cstring>
+
+#include "error.h"
+#include "torch_types.h"
+
+namespace oneop {
+namespace {
+
+int64_t bits_of(double value) {
+  int64_t word;
+  std::memcpy(&word, &value, sizeof word);
+  return word;
+}
+
+void append_text(const std::string& text, PlanKey* key) { append_key_text(text, key); }
+
+void append_ivalue(const c10::IValue& value, PlanKey* key) {
+  if (value.isInt()) {
+    key->push_back(value.toInt());
+  } else if (value.isDouble()) {
+    key->push_back(bits_of(value.toDouble()));
+  } else if (value.isBool()) {
+    key->push_back(value.toBool() ? 1 : 0);
+  } else if (value.isString()) {
+    append_text(value.toStringRef(), key);
+  } else if (value.isList()) {
+    const auto items = value.toListRef();
+    key->push_back(static_cast<int64_t>(items.size()));
+    for (const c10::IValue& item : items) { append_ivalue(item, key); }
+  } else if (value.isComplexDouble()) {
+    key->push_back(bits_of(value.toComplexDouble().real()));
+    key->push_back(bits_of(value.toComplexDouble().imag()));
+  } else if (value.isSymInt()) {
+    key->push_back(value.toSymInt().guard_int(__FILE__, __LINE__));
+  } else if (value.isNone()) {
+    key->push_back(-1);
+  } else {
+    throw Error("ArgumentError", "an attribute has the unexpected type " + value.tagKind());
+  }
+}
+
+int64_t int_of(const c10::IValue& value) {
+  return value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__);
+}
+
+template <typename T, typename Convert>
+std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
+  std::vector<T> list;
+  for (const c10::IValue& item : value.toListRef()) { list.push_back(convert(item)); }
+  return list;
+}
+
+}  // namespace
+
+c10::IValue to_ivalue(const AttrValue& value) {
+  switch (value.type) {
+    case ONEOP_ATTR_BOOL: return value.i != 0;
+    case ONEOP_ATTR_FLOAT:
+    case ONEOP_ATTR_DOUBLE: return value.f;
+    case ONEOP_ATTR_STRING:
+    case ONEOP_ATTR_BYTES: return value.text;
+    case ONEOP_ATTR_COMPLEX_DOUBLE: return c10::complex<double>(value.doubles[0], value.doubles[1]);
+    case ONEOP_ATTR_DTYPE:
+      return static_cast<int64_t>(to_torch(static_cast<int32_t>(value.i)));
+    case ONEOP_ATTR_SHAPE:
+    case ONEOP_ATTR_LIST_INT64: return value.int64s;
+    case ONEOP_ATTR_LIST_INT32:
+      return std::vector<int64_t>(value.int32s.begin(), value.int32s.end());
+    case ONEOP_ATTR_LIST_DTYPE: {
+      std::vector<int64_t> dtypes;
+      for (int32_t dtype : value.int32s) { dtypes.push_back(static_cast<int64_t>(to_torch(dtype))); }
+      return dtypes;
+    }
+    case ONEOP_ATTR_LIST_FLOAT:
+      return std::vector<double>(value.floats.begin(), value.floats.end());
+    case ONEOP_ATTR_LIST_STRING: return c10::IValue(value.strings);
+    case ONEOP_ATTR_LIST_SHAPE: {
+      c10::List<c10::List<int64_t>> shapes;
+      for (const auto& shape : value.shapes) { shapes.push_back(c10::List<int64_t>(shape)); }
+      return shapes;
+    }
+    default: return value.i;
+  }
+}
+
+AttrValue to_attr(const c10::IValue& value, int32_t type) {
+  AttrValue attr;
+  attr.type = type;
+  const auto to_dtype = [](const c10::IValue& item) {
+    return to_abi(static_cast<c10::ScalarType>(item.toInt()));
+  };
+  switch (type) {
+    case ONEOP_ATTR_BOOL: attr.i = value.toBool() ? 1 : 0; break;
+    case ONEOP_ATTR_FLOAT:
+    case ONEOP_ATTR_DOUBLE: attr.f = value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble(); break;
+    case ONEOP_ATTR_STRING:
+    case ONEOP_ATTR_BYTES: attr.text = value.toStringRef(); break;
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      attr.doubles = {value.toComplexDouble().real(), value.toComplexDouble().imag()};
+      break;
+    case ONEOP_ATTR_DTYPE: attr.i = to_dtype(value); break;
+    case ONEOP_ATTR_SHAPE:
+    case ONEOP_ATTR_LIST_INT64: attr.int64s = list_of<int64_t>(value, int_of); break;
+    case ONEOP_ATTR_LIST_INT32:
+      attr.int32s = list_of<int32_t>(
+          value, [](const c10::IValue& item) { return static_cast<int32_t>(int_of(item)); });
+      break;
+    case ONEOP_ATTR_LIST_DTYPE: attr.int32s = list_of<int32_t>(value, to_dtype); break;
+    case ONEOP_ATTR_LIST_FLOAT:
+      attr.floats = list_of<float>(
+          value, [](const c10::IValue& item) { return static_cast<float>(item.toDouble()); });
+      break;
+    case ONEOP_ATTR_LIST_STRING:
+      attr.strings = list_of<std::string>(
+          value, [](const c10::IValue& item) { return item.toStringRef(); });
+      break;
+    case ONEOP_ATTR_LIST_SHAPE:
+      attr.shapes = list_of<std::vector<int64_t>>(
+          value, [](const c10::IValue& item) { return list_of<int64_t>(item, int_of); });
+      break;
+    default: attr.i = int_of(value); break;
+  }
+  return attr;
+}
+
+CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
+  const auto add = [&](const c10::IValue& value, size_t arg) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined()) {
+      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", input " +
+                                       quoted(layout.op->inputs[arg].name) +
+                                       ": expected a tensor, found an undefined one");
+    }
+    tensors.push_back(&tensor);
+  };
+  for (size_t i = 0; i < layout.inputs.size(); ++i) {
+    const size_t before = tensors.size();
+    switch (layout.inputs[i]) {
+      case Layout::Input::kTensor: add(args[i], i); break;
+      case Layout::Input::kOptional:
+        if (!args[i].isNone()) { add(args[i], i); }
+        break;
+      case Layout::Input::kList:
+        for (const c10::IValue& item : args[i].toListRef()) { add(item, i); }
+        break;
+    }
+    counts.push_back(static_cast<int32_t>(tensors.size() - before));
+  }
+}
+
+void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
+                     KeyMode mode, PlanKey* key) {
+  const bool any_strides = layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
+  for (int32_t count : call.counts) { key->push_back(count); }
+  for (const at::Tensor* tensor : call.tensors) {
+    const c10::TensorImpl* impl = tensor->unsafeGetTensorImpl();
+    const c10::Device device = impl->device();
+    key->push_back(static_cast<int64_t>(c10::typeMetaToScalarType(impl->dtype())) |
+                   static_cast<int64_t>(impl->dim()) << 8 |
+                   static_cast<int64_t>(device.type()) << 16 |
+                   static_cast<int64_t>(device.index() + 1) << 24);
+    if (mode == KeyMode::kNoShapes) { continue; }
+    const auto sizes = impl->sizes();
+    key->insert(key->end(), sizes.begin(), sizes.end());
+    if (any_strides) {
+      const auto strides = impl->strides();
+      key->insert(key->end(), strides.begin(), strides.end());
+    }
+  }
+  const int32_t end = layout.device_arg >= 0 ? layout.device_arg : layout.num_args;
+  for (int32_t i = layout.first_attr; i < end; ++i) { append_ivalue(args[i], key); }
+}
+
+bool has_symbolic_sizes(const CallTensors& call) {
+  for (const at::Tensor* tensor : call.tensors) {
+    if (tensor->unsafeGetTensorImpl()->has_symbolic_sizes_strides()) { return true; }
+  }
+  return false;
+}
+
+CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTensors& call,
+                   c10::Device device, SymbolicSizes symbolic) {
+  const OpDef& op = *layout.op;
+  const bool any_strides = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
+  CallSpec spec;
+  spec.input_counts.assign(call.counts.begin(), call.counts.end());
+  const auto number = [&](const c10::SymInt& size) -> int64_t {
+    if (const auto known = size.maybe_as_int()) { return *known; }
+    return symbolic == SymbolicSizes::kGuard ? size.guard_int(__FILE__, __LINE__) : 2;
+  };
+  for (const at::Tensor* tensor : call.tensors) {
+    TensorMeta meta;
+    meta.dtype = to_abi(tensor->scalar_type());
+    if (meta.dtype == ONEOP_DTYPE_INVALID) {
+      throw Error("ArgumentError", "op " + quoted(op.name) + ": tensors of dtype " +
+                                       std::string(c10::toString(tensor->scalar_type())) +
+                                       " are not supported");
+    }
+    meta.device_type = to_abi(tensor->device().type());
+    meta.device_index = tensor->device().index();
+    for (const c10::SymInt& size : tensor->sym_sizes()) { meta.shape.push_back(number(size)); }
+    if (any_strides) {
+      for (const c10::SymInt& step : tensor->sym_strides()) { meta.stride.push_back(number(step)); }
+    } else {
+      meta.stride = TensorMeta::contiguous_stride(meta.shape);
+    }
+    spec.inputs.push_back(std::move(meta));
+  }
+  for (size_t i = 0; i < op.attrs.size(); ++i) {
+    spec.attrs.push_back(to_attr(args[layout.first_attr + i], op.attrs[i].type));
+  }
+  if (layout.returns_list()) {
+    for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {
+      spec.output_counts.push_back(static_cast<int32_t>(count.toInt()));
+    }
+    if (spec.output_counts.size() != op.outputs.size()) {
+      throw Error("ArgumentError", "op " + quoted(op.name) + ": output_counts needs " +
+                                       std::to_string(op.outputs.size()) + " numbers, found " +
+                                       std::to_string(spec.output_counts.size()));
+    }
+  } else {
+    spec.output_counts = layout.fixed_output_counts;
+  }
+  check_counts(op, spec.input_counts, spec.output_counts);
+  spec.device_type = to_abi(device.type());
+  spec.device_index = device.index();
+  return spec;
+}
+
+}  // namespace oneop

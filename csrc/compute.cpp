@@ -1,0 +1,214 @@
+// compute.cpp: the one call path. Infer, match, allocate, run.
+#include "compute.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <array>
+
+#include "error.h"
+#include "host.h"
+#include "torch_types.h"
+
+namespace oneop {
+namespace {
+
+// The last plan of each op on this thread: a repeated call compares a few words and takes no lock.
+struct LastPlan {
+  const OpRecord* record = nullptr;
+  PlanKey key;
+  std::shared_ptr<const CallPlan> plan;
+};
+
+LastPlan& last_plan(int32_t op_id) {
+  thread_local std::array<LastPlan, 64> plans;
+  return plans[op_id % plans.size()];
+}
+
+PlanKey& key_buffer() {
+  thread_local PlanKey key;
+  key.clear();
+  return key;
+}
+
+c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call) {
+  if (call.tensors.empty()) {
+    const c10::IValue& device = args[layout.device_arg];
+    return device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
+  }
+  const c10::Device device = call.tensors[0]->device();
+  for (size_t i = 1; i < call.tensors.size(); ++i) {
+    if (call.tensors[i]->device() == device) { continue; }
+    std::string lines;
+    size_t at = 0;
+    for (size_t a = 0; a < layout.op->inputs.size(); ++a) {
+      for (int32_t k = 0; k < call.counts[a] && k < 2; ++k) {
+        lines += "\n  " + layout.op->inputs[a].name + ": " + call.tensors[at + k]->device().str();
+      }
+      at += call.counts[a];
+    }
+    throw Error("ArgumentError", "op " + quoted(layout.op->name) +
+                                     ": its inputs are on different devices" + lines +
+                                     "\n  move them to one device: x.to(device)");
+  }
+  return device;
+}
+
+// Scratch memory from torch's allocator of the device, on its current stream.
+class DeviceScratch final : public ScratchPool {
+ public:
+  explicit DeviceScratch(c10::Device device) : device_(device) {}
+  void* allocate(int64_t bytes) override {
+    blocks_.push_back(c10::GetAllocator(device_.type())->allocate(bytes));
+    return blocks_.back().get();
+  }
+
+ private:
+  c10::Device device_;
+  c10::SmallVector<c10::DataPtr, 2> blocks_;
+};
+
+at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
+  const c10::IntArrayRef sizes(output.shape, output.ndim);
+  const c10::ScalarType dtype = to_torch(output.dtype);
+  if (device.is_cpu()) { return at::detail::empty_cpu(sizes, dtype); }
+  return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
+}
+
+void push_outputs(const Layout& layout, c10::SmallVectorImpl<at::Tensor>& outputs,
+                  torch::jit::Stack* stack) {
+  torch::jit::drop(*stack, layout.num_args);
+  if (layout.returns_list()) {
+    c10::List<at::Tensor> list;
+    list.reserve(outputs.size());
+    for (at::Tensor& output : outputs) { list.push_back(std::move(output)); }
+    stack->emplace_back(std::move(list));
+  } else {
+    for (at::Tensor& output : outputs) { stack->emplace_back(std::move(output)); }
+  }
+}
+
+// The input tensors as kernels want them: contiguous unless the op takes any strides.
+class Arranged {
+ public:
+  Arranged(const Layout& layout, const CallTensors& call) {
+    const bool any_strides = layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    size_t at = 0;
+    for (size_t a = 0; a < layout.inputs.size(); ++a) {
+      const bool is_mutable = layout.op->input_traits[a].is_mutable;
+      for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
+        const at::Tensor& tensor = *call.tensors[at];
+        if (any_strides || tensor.is_contiguous()) {
+          data_.push_back(pointer(tensor, is_mutable));
+        } else {
+          copies_.push_back(tensor.contiguous());
+          data_.push_back(copies_.back().mutable_data_ptr());
+          if (is_mutable) { write_back_.emplace_back(&tensor, copies_.size() - 1); }
+        }
+      }
+    }
+  }
+  c10::SmallVector<void*, 12>& data() { return data_; }
+  void write_back() {
+    for (const auto& [tensor, copy] : write_back_) { tensor->copy_(copies_[copy]); }
+  }
+
+ private:
+  static void* pointer(const at::Tensor& tensor, bool is_mutable) {
+    return is_mutable ? tensor.mutable_data_ptr() : const_cast<void*>(tensor.const_data_ptr());
+  }
+  c10::SmallVector<void*, 12> data_;
+  c10::SmallVector<at::Tensor, 4> copies_;
+  c10::SmallVector<std::pair<const at::Tensor*, size_t>, 2> write_back_;
+};
+
+}  // namespace
+
+std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,
+                                          const c10::IValue* args, const CallTensors& call,
+                                          c10::Device device) {
+  PlanKey& key = key_buffer();
+  append_call_key(layout, args, call, KeyMode::kFull, &key);
+  if (call.tensors.empty()) {
+    key.push_back(static_cast<int64_t>(device.type()) << 8 | (device.index() + 1));
+  }
+  const OpRecord& record = op.record();
+  LastPlan& last = last_plan(op.id());
+  if (last.record == &record && last.key == key) { return last.plan; }
+  std::shared_ptr<const CallPlan> plan = record.plans->find(key);
+  if (plan == nullptr) {
+    const PlanKey own_key = key;  // author's functions may call ops, which use the buffer
+    plan = std::make_shared<const CallPlan>(
+        record, make_spec(layout, args, call, device, SymbolicSizes::kGuard), false);
+    record.plans->insert(own_key, plan);
+    last = {&record, own_key, plan};
+    return plan;
+  }
+  last = {&record, key, plan};
+  return plan;
+}
+
+void compute(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKeySet,
+             torch::jit::Stack* stack) {
+  const Layout& layout = op.layout();
+  const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
+  const CallTensors call(layout, args);
+  const c10::Device device = device_of(layout, args, call);
+  c10::OptionalDeviceGuard guard;
+  void* stream = nullptr;
+  if (!device.is_cpu()) {
+    guard.reset_device(device);
+    stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
+  }
+  const std::shared_ptr<const CallPlan> plan = find_plan(op, layout, args, call, device);
+  c10::SmallVector<at::Tensor, 4> outputs;
+  for (int32_t i = 0; i < plan->num_outputs(); ++i) {
+    outputs.push_back(allocate_output(plan->output(i), device));
+  }
+  if (plan->has_work()) {
+    Arranged inputs(layout, call);
+    for (const at::Tensor& output : outputs) {
+      inputs.data().push_back(output.unsafeGetTensorImpl()->unsafe_storage().mutable_data());
+    }
+    DeviceScratch scratch(device);
+    void* tmp = plan->tmp_bytes() > 0 ? scratch.allocate(plan->tmp_bytes()) : nullptr;
+    plan->run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch));
+    inputs.write_back();
+  }
+  push_outputs(layout, outputs, stack);
+}
+
+void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKeySet,
+                  torch::jit::Stack* stack) {
+  const Layout& layout = op.layout();
+  const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
+  const CallTensors call(layout, args);
+  const c10::Device meta(c10::kMeta);
+  const CallPlan plan(op.record(), make_spec(layout, args, call, meta, SymbolicSizes::kGuard), true);
+  c10::SmallVector<at::Tensor, 4> outputs;
+  for (int32_t i = 0; i < plan.num_outputs(); ++i) {
+    outputs.push_back(allocate_output(plan.output(i), meta));
+  }
+  push_outputs(layout, outputs, stack);
+}
+
+void select_backend(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack) {
+  const Layout& layout = op.layout();
+  const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
+  c10::DispatchKeySet next =
+      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
+  const CallTensors call(layout, args);
+  if (call.tensors.empty()) {
+    const c10::Device device = device_of(layout, args, call);
+    next = next | c10::DispatchKeySet(c10::computeDispatchKey(c10::typeMetaToScalarType(c10::get_default_dtype()),
+                                                             c10::kStrided, device));
+  }
+  handle.redispatchBoxed(next, stack);
+}
+
+}  // namespace oneop

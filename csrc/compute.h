@@ -1,0 +1,26 @@
+// compute.h: torch's kernels for every op: run it, infer it, pick its device.
+#pragma once
+
+#include "calls.h"
+#include "torch_op.h"
+
+namespace oneop {
+
+// On a real device: find the plan, allocate, run the kernel.
+void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+             torch::jit::Stack* stack);
+
+// On fake and meta tensors: the same inference, no kernel.
+void compute_meta(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                  torch::jit::Stack* stack);
+
+// For calls without any tensor: the device argument says where.
+void select_backend(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                    torch::jit::Stack* stack);
+
+// The plan for the arguments at `args`; cached.
+std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,
+                                          const c10::IValue* args, const CallTensors& call,
+                                          c10::Device device);
+
+}  // namespace oneop

@@ -1,0 +1,72 @@
+// error.h: errors inside the core. They reach Python as the class of oneop.errors with the same name.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "oneop/abi.h"
+
+namespace oneop {
+
+class Error : public std::exception {
+ public:
+  // `cls` is the name of a class in oneop/errors.py and must be a string literal.
+  Error(const char* cls, std::string message) : cls_(cls), message_(std::move(message)) {}
+  const char* cls() const noexcept { return cls_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  const char* cls_;
+  std::string message_;
+};
+
+// Where a callback of a library puts its error.
+class Status {
+ public:
+  Status();
+  oneop_status* abi() { return &block_.status; }
+  // Throws if `code` says that the callback failed. `what` names the op and the act, for the message.
+  void check(int32_t code, const std::string& what);
+  // For hosts' own callbacks (sinks), which fail into a status that they are handed.
+  static int32_t fail(oneop_status* status, int32_t kind, const std::string& message);
+  bool failed() const { return block_.status.kind != ONEOP_OK; }
+  const std::string& message() const { return block_.message; }
+
+ private:
+  struct Block {
+    oneop_status status;  // first, so that report() finds the block
+    std::string message;
+    std::string file;
+    int32_t line = 0;
+  };
+  static void report(oneop_status* status, int32_t kind, const char* message, int64_t length,
+                     const char* file, int32_t line);
+  Block block_;
+};
+
+// `"name"`, for messages.
+std::string quoted(const std::string& name);
+
+// `, did you mean "x"?` where one of the names is close to this one, else nothing.
+template <typename Names>
+std::string did_you_mean(const std::string& name, const Names& names);
+
+// Number of single-letter edits between two names.
+int edit_distance(const std::string& a, const std::string& b);
+
+template <typename Names>
+std::string did_you_mean(const std::string& name, const Names& names) {
+  const std::string* best = nullptr;
+  int best_distance = static_cast<int>(name.size()) / 3 + 2;
+  for (const std::string& candidate : names) {
+    const int distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best = &candidate;
+      best_distance = distance;
+    }
+  }
+  return best == nullptr ? std::string() : ", did you mean " + quoted(*best) + "?";
+}
+
+}  // namespace oneop

@@ -1,0 +1,56 @@
+// gradient.h: the backward graph of one op, as its generator describes it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "frame.h"
+#include "plan.h"
+#include "registry.h"
+
+namespace oneop {
+
+// A call of a backward op. Blobs are numbered as in abi.h.
+struct GradStep {
+  std::string op;
+  std::vector<std::vector<int32_t>> inputs;  // blobs of each input argument
+  std::vector<AttrValue> attrs;              // all of the op's
+  std::vector<int32_t> output_counts;
+  int32_t first_output = 0;  // blob of the first output tensor
+  int32_t num_outputs = 0;
+};
+
+struct GradPlan {
+  int32_t num_inputs = 0;   // tensors of the forward op
+  int32_t num_outputs = 0;
+  int32_t num_blobs = 0;
+  std::vector<GradStep> steps;          // in order, without those that nobody needs
+  std::vector<int32_t> grad_of_input;   // blob, or -1 where none was asked for
+  std::vector<int32_t> saved;           // forward inputs and outputs that the steps read
+  std::vector<uint8_t> reads_grad;      // for each forward output: a step reads its gradient
+
+  int32_t first_grad_blob() const { return num_inputs + num_outputs; }
+};
+
+// The backward graphs of one op record.
+class GradCache {
+ public:
+  std::shared_ptr<const GradPlan> find(const PlanKey& key) const;
+  void insert(const PlanKey& key, std::shared_ptr<const GradPlan> plan);
+  // Whether the generator has been seen to look at shapes. Until then its plans serve all shapes.
+  std::atomic<bool> reads_shapes{false};
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<PlanKey, std::shared_ptr<const GradPlan>, PlanKeyHash> plans_;
+};
+
+// Runs the generator. `needs_grad` and `has_grad` have one flag for each forward input and output tensor.
+GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<uint8_t>& needs_grad,
+                        const std::vector<uint8_t>& has_grad);
+
+}  // namespace oneop

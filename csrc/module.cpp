@@ -1,0 +1,217 @@
+// module.cpp: oneop._core, the core as Python sees it.
+#include <torch/csrc/utils/pybind.h>
+
+#include "call_entry.h"
+#include "calls.h"
+#include "error.h"
+#include "plugin.h"
+#include "python_attr.h"
+#include "python_error.h"
+#include "sbp.h"
+#include "torch_op.h"
+#include "torch_types.h"
+
+namespace py = pybind11;
+
+namespace oneop {
+namespace {
+
+// Runs `act` so that core errors arrive as Python exceptions.
+template <typename Act>
+auto guarded(const Act& act) {
+  try {
+    return act();
+  } catch (const Error& error) {
+    set_python_error(error);
+    throw py::error_already_set();
+  }
+}
+
+// Publishes new definitions to torch; the names whose schema changed.
+std::vector<std::string> define_all(const std::vector<OpSlot*>& slots) {
+  std::vector<std::string> changed;
+  for (OpSlot* slot : slots) {
+    if (TorchOp::define(slot)) { changed.push_back(slot->name); }
+  }
+  return changed;
+}
+
+py::dict load_library(const std::string& path, const std::string& library) {
+  return guarded([&] {
+    const LibraryDefs defs = read_library(path, library);
+    const std::vector<OpSlot*> slots = Registry::global().add(defs);
+    py::dict result;
+    result["changed"] = define_all(slots);
+    py::list ops;
+    for (const OpSlot* slot : slots) { ops.append(slot->name); }
+    result["ops"] = ops;
+    return result;
+  });
+}
+
+py::dict source_info(const Source& source) {
+  py::dict info;
+  info["file"] = source.file;
+  info["line"] = source.line;
+  info["library"] = source.library;
+  return info;
+}
+
+py::list args_info(const std::vector<ArgDef>& args, const std::vector<ArgTraits>& traits) {
+  py::list list;
+  for (size_t i = 0; i < args.size(); ++i) {
+    py::dict info;
+    info["name"] = args[i].name;
+    info["count"] = args[i].count;
+    info["count_is_minimum"] = args[i].count_is_minimum;
+    info["is_optional"] = args[i].is_optional;
+    info["is_mutable"] = traits[i].is_mutable;
+    info["requires_grad"] = traits[i].requires_grad;
+    list.append(info);
+  }
+  return list;
+}
+
+py::dict kernel_info(const KernelDef& kernel) {
+  py::dict info;
+  info["op"] = kernel.op_type_name;
+  info["source"] = source_info(kernel.source);
+  info["priority"] = kernel.priority;
+  info["predicate"] = kernel.predicate;
+  info["language"] = kernel.language;
+  py::list devices;
+  py::list dtypes;
+  py::list others;
+  for (const Fact& fact : kernel.facts) {
+    if (fact.kind == ONEOP_FACT_DEVICE) {
+      devices.append(device_name(fact.value));
+    } else if (fact.kind == ONEOP_FACT_DTYPE) {
+      dtypes.append(py::make_tuple(fact.arg, fact.index, dtype_name(fact.value)));
+    } else {
+      others.append(fact.text);
+    }
+  }
+  info["devices"] = devices;
+  info["dtypes"] = dtypes;
+  info["others"] = others;
+  return info;
+}
+
+py::dict op_info(const std::string& name) {
+  return guarded([&] {
+    const OpRecord& record = Registry::global().get(name);
+    const OpDef& op = *record.op;
+    py::dict info;
+    info["name"] = op.name;
+    info["source"] = source_info(op.source);
+    info["inputs"] = args_info(op.inputs, op.input_traits);
+    info["outputs"] = args_info(op.outputs, op.output_traits);
+    py::list attrs;
+    for (const AttrDef& attr : op.attrs) {
+      py::dict attr_info;
+      attr_info["name"] = attr.name;
+      attr_info["type"] = attr_type_name(attr.type);
+      attr_info["has_default"] = attr.has_default;
+      attr_info["default"] = attr.has_default ? attr.default_value.repr() : "";
+      attrs.append(attr_info);
+    }
+    info["attrs"] = attrs;
+    info["no_grad"] = op.has_flag(ONEOP_OP_NO_GRAD);
+    info["cpu_only"] = op.has_flag(ONEOP_OP_CPU_ONLY);
+    info["non_contiguous"] = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    info["has_inference"] = op.abi.infer_logical != nullptr;
+    info["has_sbp"] = op.abi.get_sbp != nullptr;
+    py::list kernels;
+    for (const auto& kernel : record.kernels) { kernels.append(kernel_info(*kernel)); }
+    info["kernels"] = kernels;
+    info["grad"] = record.grad == nullptr ? py::object(py::none())
+                                          : py::object(source_info(record.grad->source));
+    info["schema"] = c10::toString(TorchOp::find(name).handle().schema());
+    info["cached_plans"] = record.plans->size();
+    return info;
+  });
+}
+
+// Attributes from a dict, defaults filled in; what has neither stays empty.
+std::vector<AttrValue> attrs_from(const OpDef& op, const py::dict& given) {
+  std::vector<AttrValue> values;
+  for (const AttrDef& attr : op.attrs) {
+    if (given.contains(attr.name.c_str())) {
+      const py::object object = given[attr.name.c_str()];
+      values.push_back(to_attr(attr_from_python(op, attr, object.ptr()), attr.type));
+    } else if (attr.has_default) {
+      values.push_back(attr.default_value);
+    } else {
+      throw Error("ArgumentError", "op " + quoted(op.name) + " needs the attribute " +
+                                       quoted(attr.name) + "; it has no default");
+    }
+  }
+  return values;
+}
+
+// `inputs` is one list of (shape, dtype) for each input argument.
+py::list list_sbp(const std::string& name,
+                  const std::vector<std::vector<std::pair<std::vector<int64_t>, at::ScalarType>>>& inputs,
+                  const std::vector<int32_t>& output_counts, const py::dict& attrs) {
+  return guarded([&] {
+    const OpRecord& record = Registry::global().get(name);
+    CallSpec spec;
+    for (const auto& tensors : inputs) {
+      spec.input_counts.push_back(static_cast<int32_t>(tensors.size()));
+      for (const auto& [shape, dtype] : tensors) {
+        TensorMeta meta;
+        meta.dtype = to_abi(dtype);
+        meta.shape = shape;
+        meta.stride = TensorMeta::contiguous_stride(shape);
+        spec.inputs.push_back(std::move(meta));
+      }
+    }
+    spec.output_counts = output_counts;
+    spec.attrs = attrs_from(*record.op, attrs);
+    py::list result;
+    for (const SbpSignature& signature : sbp_signatures(record, spec)) {
+      py::list entries;
+      for (const oneop_sbp& sbp : signature) { entries.append(py::make_tuple(sbp.kind, sbp.axis)); }
+      result.append(entries);
+    }
+    return result;
+  });
+}
+
+py::object make_op(const std::string& name, const py::object& overload) {
+  return guarded([&] {
+    PyObject* object = make_op_object(&TorchOp::find(name), overload.ptr());
+    if (object == nullptr) { throw py::error_already_set(); }
+    return py::reinterpret_steal<py::object>(object);
+  });
+}
+
+using SnapshotPtr = std::shared_ptr<const Registry::Snapshot>;
+
+py::capsule snapshot() {
+  return py::capsule(new SnapshotPtr(Registry::global().snapshot()),
+                     [](void* pointer) { delete static_cast<SnapshotPtr*>(pointer); });
+}
+
+std::vector<std::string> restore(const py::capsule& capsule) {
+  const auto& content = *capsule.get_pointer<SnapshotPtr>();
+  return guarded([&] { return define_all(Registry::global().restore(*content)); });
+}
+
+}  // namespace
+}  // namespace oneop
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The C++ core of oneop: registries, dispatch, autograd and the call entry.";
+  m.attr("abi_version") = py::make_tuple(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR);
+  if (!oneop::add_op_type(m.ptr())) { throw py::error_already_set(); }
+  m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
+  m.def("op_names", [] { return oneop::Registry::global().op_names(); });
+  m.def("op_info", &oneop::op_info, py::arg("name"));
+  m.def("pending", [] { return oneop::Registry::global().pending(); });
+  m.def("make_op", &oneop::make_op, py::arg("name"), py::arg("overload"));
+  m.def("list_sbp", &oneop::list_sbp, py::arg("name"), py::arg("inputs"), py::arg("output_counts"),
+        py::arg("attrs"));
+  m.def("snapshot", &oneop::snapshot);
+  m.def("restore", &oneop::restore, py::arg("snapshot"));
+}

@@ -1,0 +1,151 @@
+// plan.cpp: making and running call plans.
+#include "plan.h"
+
+#include <algorithm>
+
+#include "error.h"
+
+namespace oneop {
+namespace {
+
+std::string kernel_text(const KernelDef& kernel) {
+  return "op " + quoted(kernel.op_type_name) + ", kernel at " + kernel.source.text();
+}
+
+}  // namespace
+
+KernelInstance::KernelInstance(std::shared_ptr<const KernelDef> def, Frame* frame)
+    : def_(std::move(def)) {
+  const oneop_kernel_def& abi = def_->abi;
+  Status status;
+  status.check(abi.create(abi.self, frame->abi(), &kernel_, status.abi()), kernel_text(*def_));
+  if (kernel_ == nullptr) {
+    throw Error("RegistrationError", kernel_text(*def_) + ": its create function gave no kernel");
+  }
+  always_compute_ = abi.always_compute == nullptr || abi.always_compute(kernel_) != 0;
+  if (abi.create_state != nullptr) {
+    status.check(abi.create_state(kernel_, frame->abi(), &state_, status.abi()),
+                 kernel_text(*def_));
+  }
+}
+
+KernelInstance::~KernelInstance() {
+  if (state_ != nullptr && def_->abi.destroy_state != nullptr) { def_->abi.destroy_state(state_); }
+  if (kernel_ != nullptr && def_->abi.destroy != nullptr) { def_->abi.destroy(kernel_); }
+}
+
+CallPlan::CallPlan(const OpRecord& record, const CallSpec& spec, bool infer_only)
+    : record_(record), frame_(*record.op, spec) {
+  frame_.infer();
+  if (infer_only) { return; }
+
+  const std::shared_ptr<const KernelDef> kernel = choose_kernel(record, &frame_);
+  Status status;
+  const oneop_kernel_def& abi = kernel->abi;
+  if (abi.infer_tmp_size != nullptr) {
+    status.check(abi.infer_tmp_size(abi.self, frame_.abi(), &tmp_bytes_, status.abi()),
+                 kernel_text(*kernel) + ", size of its buffer");
+    if (tmp_bytes_ < 0) {
+      throw Error("CheckError", kernel_text(*kernel) + ": asks for a buffer of " +
+                                    std::to_string(tmp_bytes_) + " bytes");
+    }
+  }
+  instance_ = record.plans->instance(kernel, &frame_, spec);
+  if (abi.create_cache != nullptr) {
+    status.check(abi.create_cache(instance_->kernel_, frame_.abi(), &cache_, status.abi()),
+                 kernel_text(*kernel));
+  }
+  if (num_outputs() > 0 && !instance_->always_compute()) {
+    has_work_ = false;
+    for (int32_t i = 0; i < num_outputs(); ++i) { has_work_ |= output(i).elem_cnt != 0; }
+  }
+}
+
+CallPlan::~CallPlan() {
+  if (cache_ != nullptr && instance_->def().abi.destroy_cache != nullptr) {
+    instance_->def().abi.destroy_cache(cache_);
+  }
+}
+
+void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data) const {
+  // The frame of the plan is shared, so each call fills in pointers on a copy of its own.
+  constexpr int32_t kInline = 12;
+  const int32_t count = num_inputs() + num_outputs();
+  oneop_tensor inline_tensors[kInline];
+  std::vector<oneop_tensor> more;
+  oneop_tensor* tensors = inline_tensors;
+  if (count > kInline) {
+    more.resize(count);
+    tensors = more.data();
+  }
+  const oneop_frame& shared = frame_.get();
+  std::copy(shared.tensors, shared.tensors + count, tensors);
+  for (int32_t i = 0; i < count; ++i) { tensors[i].data = data[i]; }
+
+  oneop_frame frame = shared;
+  frame.tensors = tensors;
+  frame.stream = stream;
+  frame.host_data = host_data;
+  frame.reads = nullptr;
+  oneop_tensor tmp_tensor;
+  int64_t tmp_shape = tmp_bytes_;
+  int64_t tmp_stride = 1;
+  if (tmp_bytes_ > 0) {
+    tmp_tensor = {tmp,         &tmp_shape,        &tmp_stride,        tmp_bytes_, 1, ONEOP_DTYPE_CHAR,
+                  frame.device_type, frame.device_index, 0, 0};
+    frame.tmp_buffer = &tmp_tensor;
+  }
+
+  const oneop_kernel_def& abi = instance_->def().abi;
+  Status status;
+  std::unique_lock<std::mutex> turn;
+  if (instance_->state_ != nullptr) {
+    turn = std::unique_lock<std::mutex>(instance_->state_mutex_);
+  }
+  const int32_t code =
+      abi.compute(instance_->kernel_, &frame, instance_->state_, cache_, status.abi());
+  if (code != ONEOP_OK || status.failed()) { status.check(code, kernel_text(instance_->def())); }
+}
+
+size_t PlanKeyHash::operator()(const PlanKey& key) const {
+  uint64_t hash = 0x9e3779b97f4a7c15ull;
+  for (int64_t word : key) {
+    hash ^= static_cast<uint64_t>(word);
+    hash *= 0xff51afd7ed558ccdull;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+std::shared_ptr<const CallPlan> PlanCache::find(const PlanKey& key) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto plan = plans_.find(key);
+  return plan == plans_.end() ? nullptr : plan->second;
+}
+
+void PlanCache::insert(const PlanKey& key, std::shared_ptr<const CallPlan> plan) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (plans_.size() >= kLimit) { plans_.clear(); }
+  plans_[key] = std::move(plan);
+}
+
+size_t PlanCache::size() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return plans_.size();
+}
+
+std::shared_ptr<KernelInstance> PlanCache::instance(std::shared_ptr<const KernelDef> kernel,
+                                                    Frame* frame, const CallSpec& spec) {
+  PlanKey key{reinterpret_cast<int64_t>(kernel.get()), spec.device_type, spec.device_index};
+  for (const AttrValue& attr : spec.attrs) { attr.append_key(&key); }
+  std::lock_guard<std::mutex> lock(instance_mutex_);
+  const auto found = instances_.find(key);
+  if (found != instances_.end()) { return found->second; }
+  auto instance = std::make_shared<KernelInstance>(std::move(kernel), frame);
+  // State must outlive one call, an object without state need not be kept for attributes that never repeat.
+  if (instances_.size() >= kLimit) { instances_.clear(); }
+  instances_[key] = instance;
+  return instance;
+}
+
+}  // namespace oneop

@@ -1,0 +1,91 @@
+// plan.h: a call that has been thought through once. A repeated call runs no author's function but the kernel.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "frame.h"
+#include "registry.h"
+
+namespace oneop {
+
+// A kernel object with its state. Shared by all calls of one kernel with the same attributes on the same device.
+class KernelInstance {
+ public:
+  KernelInstance(std::shared_ptr<const KernelDef> def, Frame* frame);
+  ~KernelInstance();
+  KernelInstance(const KernelInstance&) = delete;
+  KernelInstance& operator=(const KernelInstance&) = delete;
+
+  const KernelDef& def() const { return *def_; }
+  bool always_compute() const { return always_compute_; }
+
+ private:
+  friend class CallPlan;
+  std::shared_ptr<const KernelDef> def_;
+  void* kernel_ = nullptr;
+  void* state_ = nullptr;
+  std::mutex state_mutex_;  // state may change in compute, so calls that share it take turns
+  bool always_compute_ = true;
+};
+
+class CallPlan {
+ public:
+  // Infers the outputs and, unless `infer_only`, chooses and creates the kernel.
+  CallPlan(const OpRecord& record, const CallSpec& spec, bool infer_only);
+  ~CallPlan();
+
+  int32_t num_inputs() const { return frame_.get().num_input_tensors; }
+  int32_t num_outputs() const { return frame_.get().num_output_tensors; }
+  const oneop_tensor& output(int32_t i) const { return frame_.output(i); }
+  const oneop_tensor& input(int32_t i) const { return frame_.get().tensors[i]; }
+  int64_t tmp_bytes() const { return tmp_bytes_; }
+  // False where all outputs are empty and the kernel has nothing to do then.
+  bool has_work() const { return has_work_; }
+  const KernelDef& kernel() const { return instance_->def(); }
+  const oneop_frame& frame() const { return frame_.get(); }
+
+  // Runs the kernel. `data` holds the pointers of the inputs, then of the outputs.
+  void run(void* const* data, void* tmp, void* stream, void* host_data) const;
+
+ private:
+  friend class PlanCache;
+  const OpRecord& record_;
+  Frame frame_;
+  std::shared_ptr<KernelInstance> instance_;
+  void* cache_ = nullptr;
+  int64_t tmp_bytes_ = 0;
+  bool has_work_ = true;
+};
+
+using PlanKey = std::vector<int64_t>;
+
+struct PlanKeyHash {
+  size_t operator()(const PlanKey& key) const;
+};
+
+// The plans of one op record.
+class PlanCache {
+ public:
+  static constexpr size_t kLimit = 4096;  // then it starts anew: shapes that never repeat must not fill the memory
+
+  std::shared_ptr<const CallPlan> find(const PlanKey& key) const;
+  void insert(const PlanKey& key, std::shared_ptr<const CallPlan> plan);
+  size_t size() const;
+  std::shared_ptr<KernelInstance> instance(std::shared_ptr<const KernelDef> kernel, Frame* frame,
+                                           const CallSpec& spec);
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<PlanKey, std::shared_ptr<const CallPlan>, PlanKeyHash> plans_;
+  std::mutex instance_mutex_;
+  std::unordered_map<PlanKey, std::shared_ptr<KernelInstance>, PlanKeyHash> instances_;
+};
+
+// The kernel for this frame: predicate, then priority. None or a tie throws with every candidate. match.cpp
+std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame);
+
+}  // namespace oneop

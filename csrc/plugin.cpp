@@ -1,0 +1,141 @@
+// plugin.cpp: the host's side of the plugin ABI.
+#include "plugin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "error.h"
+#include "frame.h"
+
+namespace oneop {
+namespace {
+
+// A struct from a library may be older (shorter) or newer (longer) than ours: take what both know.
+template <typename T>
+T take(const T* theirs) {
+  T ours{};
+  std::memcpy(&ours, theirs, std::min<size_t>(theirs->size, sizeof(T)));
+  ours.size = sizeof(T);
+  return ours;
+}
+
+std::string text(const char* string) { return string == nullptr ? "" : string; }
+
+ArgDef read_arg(const oneop_arg_def* def) {
+  const oneop_arg_def abi = take(def);
+  ArgDef arg;
+  arg.name = text(abi.name);
+  arg.count = abi.count;
+  arg.count_is_minimum = abi.count_is_minimum != 0;
+  arg.is_optional = abi.is_optional != 0;
+  return arg;
+}
+
+AttrDef read_attr(const oneop_attr_def* def) {
+  const oneop_attr_def abi = take(def);
+  AttrDef attr;
+  attr.name = text(abi.name);
+  attr.type = abi.type;
+  attr.has_default = abi.has_default != 0;
+  if (attr.has_default) { attr.default_value = AttrValue::copy_of(abi.default_value); }
+  return attr;
+}
+
+std::shared_ptr<OpDef> read_op(const oneop_op_def* def, const std::string& library) {
+  auto op = std::make_shared<OpDef>();
+  op->abi = take(def);
+  op->name = text(op->abi.name);
+  op->source = {text(op->abi.file), op->abi.line, library};
+  op->flags = op->abi.flags;
+  for (int32_t i = 0; i < op->abi.num_inputs; ++i) {
+    op->inputs.push_back(read_arg(op->abi.inputs[i]));
+  }
+  for (int32_t i = 0; i < op->abi.num_outputs; ++i) {
+    op->outputs.push_back(read_arg(op->abi.outputs[i]));
+  }
+  for (int32_t i = 0; i < op->abi.num_attrs; ++i) {
+    op->attrs.push_back(read_attr(op->abi.attrs[i]));
+  }
+  return op;
+}
+
+std::shared_ptr<KernelDef> read_kernel(const oneop_kernel_def* def, const std::string& library) {
+  auto kernel = std::make_shared<KernelDef>();
+  kernel->abi = take(def);
+  kernel->op_type_name = text(kernel->abi.op_type_name);
+  kernel->source = {text(kernel->abi.file), kernel->abi.line, library};
+  kernel->flags = kernel->abi.flags;
+  kernel->priority = kernel->abi.priority;
+  kernel->predicate = text(kernel->abi.predicate);
+  for (int32_t i = 0; i < kernel->abi.num_facts; ++i) {
+    const oneop_fact abi = take(kernel->abi.facts[i]);
+    kernel->facts.push_back({abi.kind, abi.value, abi.index, text(abi.arg), text(abi.text)});
+    if (abi.kind == ONEOP_FACT_DEVICE && abi.value == ONEOP_DEVICE_CUDA) {
+      kernel->language = "cuda";
+    }
+  }
+  return kernel;
+}
+
+std::shared_ptr<GradDef> read_grad(const oneop_grad_def* def, const std::string& library) {
+  auto grad = std::make_shared<GradDef>();
+  grad->abi = take(def);
+  grad->op_type_name = text(grad->abi.op_type_name);
+  grad->source = {text(grad->abi.file), grad->abi.line, library};
+  return grad;
+}
+
+std::string version(uint32_t major, uint32_t minor) {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+}  // namespace
+
+LibraryDefs read_library(const std::string& path, const std::string& library) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    throw Error("LoadError", "cannot load the op library " + path + "\n  " + text(dlerror()));
+  }
+  // The library stays open: kernels, plans and gradients hold pointers into it.
+  const auto plugin = reinterpret_cast<oneop_plugin_fn>(dlsym(handle, "oneop_plugin"));
+  if (plugin == nullptr) {
+    throw Error("LoadError", path +
+                                 " is not an op library: it does not export oneop_plugin\n  include "
+                                 "\"oneflow/core/framework/framework.h\" in one of its sources");
+  }
+  oneop_handshake handshake{};
+  handshake.size = sizeof handshake;
+  handshake.host_abi_major = ONEOP_ABI_MAJOR;
+  handshake.host_abi_minor = ONEOP_ABI_MINOR;
+  handshake.host = host_table();
+  const int32_t code = plugin(&handshake);
+  if (handshake.library_abi_major != ONEOP_ABI_MAJOR) {
+    const bool newer = handshake.library_abi_major > ONEOP_ABI_MAJOR;
+    throw Error("AbiError",
+                path + " was built with " + text(handshake.library_sdk) + " for plugin ABI " +
+                    version(handshake.library_abi_major, handshake.library_abi_minor) +
+                    ", this oneop has " + version(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR) + "\n  " +
+                    (newer ? "update oneop, or rebuild the library with this one"
+                           : "rebuild the library with this oneop"));
+  }
+  if (code != ONEOP_OK || handshake.library == nullptr) {
+    throw Error("AbiError", path + ", built with " + text(handshake.library_sdk) +
+                                ", refuses this oneop (plugin ABI " +
+                                version(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR) + ")");
+  }
+  const oneop_library abi = take(handshake.library);
+  LibraryDefs defs;
+  defs.library = library;
+  for (int32_t i = 0; i < abi.num_ops; ++i) { defs.ops.push_back(read_op(abi.ops[i], library)); }
+  for (int32_t i = 0; i < abi.num_kernels; ++i) {
+    defs.kernels.push_back(read_kernel(abi.kernels[i], library));
+  }
+  for (int32_t i = 0; i < abi.num_grads; ++i) {
+    defs.grads.push_back(read_grad(abi.grads[i], library));
+  }
+  return defs;
+}
+
+}  // namespace oneop

@@ -1,0 +1,275 @@
+// registry.cpp: validation, replacement and publication of registrations.
+#include "registry.h"
+
+#include <algorithm>
+#include <set>
+
+#include "error.h"
+#include "frame.h"
+#include "gradient.h"
+#include "plan.h"
+
+namespace oneop {
+namespace {
+
+[[noreturn]] void refuse(const Source& source, const std::string& text) {
+  throw Error("RegistrationError", text + "\n  at " + source.text());
+}
+
+bool is_identifier(const std::string& name) {
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) { return false; }
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* side,
+                std::set<std::string>* taken) {
+  for (const ArgDef& arg : args) {
+    const std::string where = "op " + quoted(op.name) + ": " + side + " " + quoted(arg.name);
+    if (!is_identifier(arg.name)) { refuse(op.source, where + " is not an identifier"); }
+    if (!taken->insert(arg.name).second) {
+      refuse(op.source, where + " has a name that another input, output or attribute has too");
+    }
+    if (arg.count < (arg.count_is_minimum ? 0 : 1)) {
+      refuse(op.source, where + " cannot have " + std::to_string(arg.count) + " tensors");
+    }
+  }
+}
+
+void check_op(const OpDef& op) {
+  if (!is_identifier(op.name)) {
+    refuse(op.source, "op " + quoted(op.name) + ": the name is not an identifier");
+  }
+  std::set<std::string> taken;
+  check_args(op, op.inputs, "input", &taken);
+  check_args(op, op.outputs, "output", &taken);
+  for (const AttrDef& attr : op.attrs) {
+    const std::string where = "op " + quoted(op.name) + ": attribute " + quoted(attr.name);
+    if (!is_identifier(attr.name)) { refuse(op.source, where + " is not an identifier"); }
+    if (!taken.insert(attr.name).second) {
+      refuse(op.source, where + " has a name that another input, output or attribute has too");
+    }
+    if (!is_attr_type(attr.type)) {
+      refuse(op.source, where + " has the unknown type " + std::to_string(attr.type));
+    }
+    if (attr.has_default && attr.default_value.type != attr.type) {
+      refuse(op.source, where + " is a " + attr_type_name(attr.type) + ", its default is a " +
+                            attr_type_name(attr.default_value.type));
+    }
+    if (attr.type == ONEOP_ATTR_DTYPE && attr.has_default && attr.default_value.i != 0 &&
+        !is_dtype(static_cast<int32_t>(attr.default_value.i))) {
+      refuse(op.source, where + " has the unknown dtype " + std::to_string(attr.default_value.i) +
+                            " as its default");
+    }
+  }
+}
+
+void check_kernel(const KernelDef& kernel) {
+  const std::string where = "a kernel of op " + quoted(kernel.op_type_name);
+  if (kernel.abi.create == nullptr || kernel.abi.compute == nullptr) {
+    refuse(kernel.source, where + " has no create function: add .SetCreateFn<YourKernel>()");
+  }
+}
+
+void check_grad(const GradDef& grad) {
+  if (grad.abi.generate == nullptr) {
+    refuse(grad.source, "the gradient of op " + quoted(grad.op_type_name) +
+                            " has no generator: add .SetBackwardOpConfGenFn(fn)");
+  }
+}
+
+}  // namespace
+
+std::string ArgDef::counts_text() const {
+  std::string text = is_optional ? "none or " : "";
+  text += count_is_minimum ? "at least " : "exactly ";
+  return text + std::to_string(count);
+}
+
+bool OpDef::has_open_outputs() const {
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [](const ArgDef& arg) { return arg.is_optional || arg.count_is_minimum; });
+}
+
+namespace {
+template <typename List>
+std::vector<std::string> names_of(const List& list) {
+  std::vector<std::string> names;
+  for (const auto& item : list) { names.push_back(item.name); }
+  return names;
+}
+}  // namespace
+
+std::vector<std::string> OpDef::input_names() const { return names_of(inputs); }
+std::vector<std::string> OpDef::output_names() const { return names_of(outputs); }
+std::vector<std::string> OpDef::attr_names() const { return names_of(attrs); }
+
+OpRecord::OpRecord(std::shared_ptr<const OpDef> op_def)
+    : op(std::move(op_def)),
+      plans(std::make_unique<PlanCache>()),
+      grad_plans(std::make_unique<GradCache>()) {}
+OpRecord::~OpRecord() = default;
+
+Registry& Registry::global() {
+  static Registry* registry = new Registry;  // never destroyed: graphs and threads may outlive main()
+  return *registry;
+}
+
+OpSlot* Registry::slot_of(const std::string& name) {
+  std::unique_ptr<OpSlot>& slot = slots_[name];
+  if (slot == nullptr) {
+    slot = std::make_unique<OpSlot>();
+    slot->name = name;
+    slot->id = static_cast<int32_t>(slots_.size());
+  }
+  return slot.get();
+}
+
+void Registry::publish(const std::string& name) {
+  OpSlot* slot = slot_of(name);
+  const auto op = content_.ops.find(name);
+  if (op == content_.ops.end()) {
+    slot->record.store(nullptr, std::memory_order_release);
+    return;
+  }
+  auto record = std::make_unique<OpRecord>(op->second);
+  const auto kernels = content_.kernels.find(name);
+  if (kernels != content_.kernels.end()) { record->kernels = kernels->second; }
+  const auto grad = content_.grads.find(name);
+  if (grad != content_.grads.end()) { record->grad = grad->second; }
+  slot->record.store(record.get(), std::memory_order_release);
+  records_.push_back(std::move(record));
+}
+
+std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Snapshot next = content_;
+  const auto is_old = [&](const Source& source) { return source.library == defs.library; };
+
+  // 1. What the library says again replaces what it said before.
+  std::set<std::string> touched;
+  std::set<std::string> kernels_again;
+  for (const auto& kernel : defs.kernels) { kernels_again.insert(kernel->op_type_name); }
+  for (const auto& op : defs.ops) { kernels_again.insert(op->name); }
+  for (const std::string& name : kernels_again) {
+    auto& kernels = next.kernels[name];
+    kernels.erase(std::remove_if(kernels.begin(), kernels.end(),
+                                 [&](const auto& kernel) { return is_old(kernel->source); }),
+                  kernels.end());
+    const auto grad = next.grads.find(name);
+    if (grad != next.grads.end() && is_old(grad->second->source)) { next.grads.erase(grad); }
+    touched.insert(name);
+  }
+
+  // 2. Validate and add; `content_` stays as it was until all is well.
+  std::vector<std::string> defined;
+  std::set<std::string> named;
+  for (const auto& op : defs.ops) {
+    check_op(*op);
+    const auto old = next.ops.find(op->name);
+    if (!named.insert(op->name).second || (old != next.ops.end() && !is_old(old->second->source))) {
+      throw Error("DuplicateOpError", "op " + quoted(op->name) + " is registered twice\n  first:  " +
+                                          next.ops[op->name]->source.text() + "\n  second: " +
+                                          op->source.text() +
+                                          "\n  op names are global: rename one of them");
+    }
+    read_arg_traits(op.get());
+    next.ops[op->name] = op;
+    defined.push_back(op->name);
+  }
+  for (const auto& kernel : defs.kernels) {
+    check_kernel(*kernel);
+    next.kernels[kernel->op_type_name].push_back(kernel);
+    touched.insert(kernel->op_type_name);
+  }
+  std::set<std::string> graded;
+  for (const auto& grad : defs.grads) {
+    check_grad(*grad);
+    const auto old = next.grads.find(grad->op_type_name);
+    if (!graded.insert(grad->op_type_name).second ||
+        (old != next.grads.end() && !is_old(old->second->source))) {
+      throw Error("RegistrationError",
+                  "op " + quoted(grad->op_type_name) + " has two gradients\n  first:  " +
+                      next.grads[grad->op_type_name]->source.text() + "\n  second: " +
+                      grad->source.text());
+    }
+    next.grads[grad->op_type_name] = grad;
+    touched.insert(grad->op_type_name);
+  }
+
+  // 3. Publish.
+  content_ = std::move(next);
+  for (const std::string& name : touched) { publish(name); }
+  std::vector<OpSlot*> slots;
+  for (const std::string& name : defined) { slots.push_back(slot_of(name)); }
+  return slots;
+}
+
+const OpRecord& Registry::get(const std::string& name) const {
+  const OpSlot* slot = find_slot(name);
+  const OpRecord* record =
+      slot == nullptr ? nullptr : slot->record.load(std::memory_order_acquire);
+  if (record == nullptr) {
+    const std::vector<std::string> names = op_names();
+    throw Error("OpNotFoundError", "no op " + quoted(name) + " is registered" +
+                                       did_you_mean(name, names) + "\n  " +
+                                       std::to_string(names.size()) +
+                                       " ops are: see oneop.list_ops(); load the library that "
+                                       "defines it with oneop.load(path)");
+  }
+  return *record;
+}
+
+OpSlot* Registry::find_slot(const std::string& name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto slot = slots_.find(name);
+  return slot == slots_.end() ? nullptr : slot->second.get();
+}
+
+std::vector<std::string> Registry::op_names() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& op : content_.ops) { names.push_back(op.first); }
+  return names;
+}
+
+std::vector<std::string> Registry::pending() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> lines;
+  for (const auto& kernels : content_.kernels) {
+    if (content_.ops.count(kernels.first) != 0) { continue; }
+    for (const auto& kernel : kernels.second) {
+      lines.push_back("kernel of unknown op " + quoted(kernels.first) + " at " +
+                      kernel->source.text());
+    }
+  }
+  for (const auto& grad : content_.grads) {
+    if (content_.ops.count(grad.first) == 0) {
+      lines.push_back("gradient of unknown op " + quoted(grad.first) + " at " +
+                      grad.second->source.text());
+    }
+  }
+  return lines;
+}
+
+std::shared_ptr<const Registry::Snapshot> Registry::snapshot() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::make_shared<const Snapshot>(content_);
+}
+
+std::vector<OpSlot*> Registry::restore(const Snapshot& snapshot) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::set<std::string> names;
+  for (const auto& op : content_.ops) { names.insert(op.first); }
+  for (const auto& op : snapshot.ops) { names.insert(op.first); }
+  content_ = snapshot;
+  std::vector<OpSlot*> slots;
+  for (const std::string& name : names) {
+    publish(name);
+    if (content_.ops.count(name) != 0) { slots.push_back(slot_of(name)); }
+  }
+  return slots;
+}
+
+}  // namespace oneop

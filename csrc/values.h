@@ -1,0 +1,43 @@
+// values.h: attribute values that own their data, and the names of the ABI's codes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "oneop/abi.h"
+
+namespace oneop {
+
+std::string dtype_name(int32_t dtype);        // "float32"
+std::string device_name(int32_t device_type);  // "cpu"
+std::string attr_type_name(int32_t type);      // "int32", "list of float"
+bool is_dtype(int32_t dtype);
+bool is_attr_type(int32_t type);
+
+// "float32[2, 3]"
+std::string tensor_text(int32_t dtype, const int64_t* shape, int32_t ndim);
+
+struct AttrValue {
+  int32_t type = 0;
+  int64_t i = 0;
+  double f = 0;
+  std::string text;                 // string, bytes
+  std::vector<int64_t> int64s;      // shape, list of int64
+  std::vector<int32_t> int32s;      // list of int32, list of dtype
+  std::vector<float> floats;        // list of float
+  std::vector<double> doubles;      // complex: real and imaginary part
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::string> strings;
+
+  static AttrValue copy_of(const oneop_attr& attr);
+  // A view for the ABI. It points into this value, and `spans` must outlive it.
+  oneop_attr view(const char* name, std::vector<oneop_span>* spans) const;
+  // Appends what tells this value from others of its type.
+  void append_key(std::vector<int64_t>* key) const;
+  std::string repr() const;
+};
+
+void append_key_text(const std::string& text, std::vector<int64_t>* key);
+
+}  // namespace oneop
