@@ -59,12 +59,14 @@ def test_undefined_symbol_is_found_at_link(project, own_cache):
     )
 
 
-def test_the_good_objects_of_a_failed_build_are_not_needed(project):
+def test_the_good_objects_of_a_failed_build_are_kept(project, runs):
     (project / "good.cpp").write_text("int x;\n")
-    (project / "bad.cpp").write_text("int x\n")
-    assert "bad.cpp:1" in failure("both", ["good.cpp", "bad.cpp"])
+    (project / "bad.cpp").write_text("int x\n#error late\n")
+    assert "bad.cpp:" in failure("both", ["good.cpp", "bad.cpp"])
+    runs()
     (project / "bad.cpp").write_text("int y;\n")
-    assert not build("both", ["good.cpp", "bad.cpp"]).cached
+    build("both", ["good.cpp", "bad.cpp"])
+    assert runs() == ["bad.cpp", "link"]
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def list_entries(kind: str | None = None, name: str | None = None) -> Iterator[E
 
 
 def clear(kind: str | None = None, name: str | None = None) -> int:
-    """Remove entries, all or those of one kind and name, and return how many; a build under way is not disturbed."""
+    """Remove entries, all or those of one kind and name, and return how many. A build under way may then fail."""
     count = 0
     for entry in list(list_entries(kind, name)):
         discard(entry)

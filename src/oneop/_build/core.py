@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oneop._build.compiler import Compiler, find_cxx
-from oneop._build.plan import Built, Plan, Unit, find_result, make_result
-from oneop._build.progress import Progress
+from oneop._build.plan import Built, Plan, Unit, find_result
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -51,6 +50,9 @@ def build_core(progress: bool = True, *, force: bool = False, verbose: bool | No
     built = None if force else find_result(plan)
     if built is not None:
         return built
+    from oneop._build.make import make_result  # not needed when the core is there, which is nearly always
+    from oneop._build.progress import Progress
+
     announce = f"oneop: building the core for torch {torch.version} (once, about a minute) ..." if progress else ""
     shown = Progress(
         title=f"the core for torch {torch.version}",

@@ -16,7 +16,8 @@ from oneop import sysconfig
 from oneop._build.compiler import default_flags, find_cxx
 from oneop._build.cuda import Toolkit, cuda_flags, find_toolkit
 from oneop._build.generate import generate, keep_texts
-from oneop._build.plan import Plan, Unit, find_result, make_result
+from oneop._build.make import make_result
+from oneop._build.plan import Plan, Unit, find_result
 from oneop._build.progress import Progress
 from oneop.errors import BuildError
 from oneop.settings import settings
