@@ -53,7 +53,7 @@ def build_core(progress: bool = True, *, force: bool = False, verbose: bool | No
     from oneop._build.make import make_result  # not needed when the core is there, which is nearly always
     from oneop._build.progress import Progress
 
-    announce = f"oneop: building the core for torch {torch.version} (once, about a minute) ..." if progress else ""
+    announce = f"oneop: building the core for torch {torch.version} (once, a minute or two) ..." if progress else ""
     shown = Progress(
         title=f"the core for torch {torch.version}",
         announce=announce,

@@ -38,20 +38,28 @@ class Files:
     """The files of one build: each is looked at and read at most once."""
 
     roots: Mapping[str, Path] = field(default_factory=dict)
+    _encoded: dict[str, str] = field(default_factory=dict)
+    _decoded: dict[str, str] = field(default_factory=dict)
     _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
     _shas: dict[str, str] = field(default_factory=dict)
 
     def encode(self, text: str) -> str:
         """Return `text` with the folder of each root replaced by `${root}`."""
-        for name, folder in self.roots.items():
-            text = text.replace(str(folder), f"${{{name}}}")
-        return text
+        if text not in self._encoded:
+            result = text
+            for name, folder in self.roots.items():
+                result = result.replace(str(folder), f"${{{name}}}")
+            self._encoded[text] = result
+        return self._encoded[text]
 
     def decode(self, text: str) -> str:
         """Return what `encode` was given."""
-        for name, folder in self.roots.items():
-            text = text.replace(f"${{{name}}}", str(folder))
-        return text
+        if text not in self._decoded:
+            result = text
+            for name, folder in self.roots.items():
+                result = result.replace(f"${{{name}}}", str(folder))
+            self._decoded[text] = result
+        return self._decoded[text]
 
     def stat(self, path: str) -> tuple[int, int]:
         """Return size and time of a file, or (-1, -1) if it is not there."""
