@@ -59,7 +59,8 @@ def make_dir(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BuildError(
-            f"cannot write to the build cache {cache_root()}: {error.strerror}\n  set ONEOP_CACHE_DIR to a folder of yours"
+            f"cannot write to the build cache {cache_root()}: {error.strerror}\n"
+            f"  set ONEOP_CACHE_DIR to a folder of yours"
         ) from None
     return path
 

@@ -126,9 +126,9 @@ def _compile_flags(cxx: Compiler, roots: dict[str, Path]) -> tuple[str, ...]:
         "-O2",
         "-fPIC",
         "-fvisibility=hidden",
-        # For parallel loops of torch's headers. The OpenMP library is not linked: torch brings its own, and a second one
-        # in the process would have its own threads. Code of clang would need another library than torch's, so there
-        # these loops are serial.
+        # For parallel loops of torch's headers. The OpenMP library is not linked: torch brings its own, and a second
+        # one in the process would have its own threads. Code of clang would need another library than torch's, so
+        # there these loops are serial.
         *(("-fopenmp",) if cxx.family == "gcc" else ()),
         "-D_GLIBCXX_USE_CXX11_ABI=1",  # so is every torch that oneop supports
         "-DTORCH_EXTENSION_NAME=_core",

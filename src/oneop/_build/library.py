@@ -81,7 +81,7 @@ def build(
         force: compile everything again.
 
     Raises:
-        BuildError: a source is missing or cannot be compiled, a compiler is missing, or another process holds the build.
+        BuildError: a source or a compiler is missing, a compiler fails, or another process holds the build.
     """
     _check_name(name)
     generated = generate(name, [_absolute(path) for path in ods], [_absolute(path) for path in functional])

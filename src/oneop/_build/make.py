@@ -1,4 +1,4 @@
-"""Carrying out a plan: objects from sources, a shared library from objects, each taken from the cache if it is there."""
+"""Carrying out a plan: objects from sources, a shared library from objects, each from the cache if it is there."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def link_inputs(plan: Plan, objects: Sequence[Object], files: Files) -> dict[str
 
 
 def _machine(flags: Sequence[str]) -> str:
-    """Return the architecture; with -march=native also the processor, since a cache may be shared by several machines."""
+    """Return the architecture; with -march=native also the processor, since machines may share a cache."""
     if not any(flag in ("-march=native", "-mcpu=native") for flag in flags):
         return platform.machine()
     try:

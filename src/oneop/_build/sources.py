@@ -2,8 +2,8 @@
 
 As in ccache: the compiler says which headers it read (-MMD), and a *manifest* remembers them with the digest of their
 contents. Next time the remembered files are compared, by size and time first, and by content only if these differ.
-Files under a *root* (the SDK, the core's sources) are written down as `${root}/file`, so a result made from one checkout
-or environment serves another one with the same contents.
+Files under a *root* (the SDK, the core's sources) are written down as `${root}/file`, so a result made from one
+checkout or environment serves another one with the same contents.
 """
 
 from __future__ import annotations
