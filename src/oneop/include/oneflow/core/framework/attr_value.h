@@ -1,0 +1,212 @@
+// oneflow/core/framework/attr_value.h: the types of attributes, and C++ values in and out of the ABI's.
+#ifndef ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
+#define ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
+
+#include <string>
+#include <vector>
+
+#include "oneflow/core/common/data_type.h"
+#include "oneflow/core/common/shape.h"
+
+namespace oneflow ONEOP_HIDDEN {
+
+enum AttrType : int32_t {
+  kAtInt32 = ONEOP_ATTR_INT32,
+  kAtInt64 = ONEOP_ATTR_INT64,
+  kAtBool = ONEOP_ATTR_BOOL,
+  kAtFloat = ONEOP_ATTR_FLOAT,
+  kAtDouble = ONEOP_ATTR_DOUBLE,
+  kAtString = ONEOP_ATTR_STRING,
+  kAtShape = ONEOP_ATTR_SHAPE,
+  kAtDataType = ONEOP_ATTR_DTYPE,
+  kAtListInt32 = ONEOP_ATTR_LIST_INT32,
+  kAtListInt64 = ONEOP_ATTR_LIST_INT64,
+  kAtListFloat = ONEOP_ATTR_LIST_FLOAT,
+  kAtListDataType = ONEOP_ATTR_LIST_DTYPE,
+  kAtListShape = ONEOP_ATTR_LIST_SHAPE,
+  kAtListString = ONEOP_ATTR_LIST_STRING,
+  kAtComplexDouble = ONEOP_ATTR_COMPLEX_DOUBLE,
+  kAtBytes = ONEOP_ATTR_BYTES,
+};
+using UserOpAttrType = AttrType;
+
+ONEOP_COLD inline const char* OneopEnumName(AttrType type) {
+  switch (type) {
+    case kAtInt32: return "int32_t";
+    case kAtInt64: return "int64_t";
+    case kAtBool: return "bool";
+    case kAtFloat: return "float";
+    case kAtDouble: return "double";
+    case kAtString: return "std::string";
+    case kAtShape: return "Shape";
+    case kAtDataType: return "DataType";
+    case kAtListInt32: return "std::vector<int32_t>";
+    case kAtListInt64: return "std::vector<int64_t>";
+    case kAtListFloat: return "std::vector<float>";
+    case kAtListDataType: return "std::vector<DataType>";
+    case kAtListShape: return "std::vector<Shape>";
+    case kAtListString: return "std::vector<std::string>";
+    case kAtComplexDouble: return "std::complex<double>";
+    case kAtBytes: return "std::vector<char>";
+  }
+  return "an unknown type";
+}
+
+}  // namespace oneflow
+
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+using oneflow::AttrType;
+
+// For each C++ type of an attribute: its AttrType, and how to read and write the value.
+template <class T>
+struct AttrTraits;
+
+#define ONEOP_SCALAR_ATTR(cpp, code, field)                                              \
+  template <>                                                                            \
+  struct AttrTraits<cpp> {                                                               \
+    static constexpr AttrType kType = code;                                              \
+    static cpp Get(const oneop_attr& attr) { return static_cast<cpp>(attr.value.field); } \
+    static void Put(oneop_attr* attr, cpp value, Arena*) { attr->value.field = value; }  \
+  };
+ONEOP_SCALAR_ATTR(int32_t, oneflow::kAtInt32, i)
+ONEOP_SCALAR_ATTR(int64_t, oneflow::kAtInt64, i)
+ONEOP_SCALAR_ATTR(bool, oneflow::kAtBool, i)
+ONEOP_SCALAR_ATTR(float, oneflow::kAtFloat, f)
+ONEOP_SCALAR_ATTR(double, oneflow::kAtDouble, f)
+ONEOP_SCALAR_ATTR(oneflow::DataType, oneflow::kAtDataType, i)
+#undef ONEOP_SCALAR_ATTR
+
+template <>
+struct AttrTraits<std::string> {
+  static constexpr AttrType kType = oneflow::kAtString;
+  static std::string Get(const oneop_attr& attr) { return FromSpan(attr.value.list); }
+  static void Put(oneop_attr* attr, std::string_view value, Arena* arena) {
+    attr->value.list = ToSpan(value, arena);
+  }
+  static std::string FromSpan(const oneop_span& span) {
+    return std::string(static_cast<const char*>(span.data), static_cast<size_t>(span.count));
+  }
+  static oneop_span ToSpan(std::string_view value, Arena* arena) {
+    return {arena->CopyText(value), static_cast<int64_t>(value.size())};
+  }
+};
+
+template <>
+struct AttrTraits<oneflow::Shape> {
+  static constexpr AttrType kType = oneflow::kAtShape;
+  static oneflow::Shape Get(const oneop_attr& attr) { return FromSpan(attr.value.list); }
+  static void Put(oneop_attr* attr, const oneflow::Shape& value, Arena* arena) {
+    attr->value.list = ToSpan(value, arena);
+  }
+  static oneflow::Shape FromSpan(const oneop_span& span) {
+    const int64_t* dims = static_cast<const int64_t*>(span.data);
+    return oneflow::Shape(dims, dims + span.count);
+  }
+  static oneop_span ToSpan(const oneflow::Shape& value, Arena* arena) {
+    return {arena->Copy(value.ptr(), sizeof(int64_t) * value.size()), value.NumAxes()};
+  }
+};
+
+template <class E>
+struct ListAttr;
+template <>
+struct ListAttr<int32_t> {
+  static constexpr AttrType kType = oneflow::kAtListInt32;
+};
+template <>
+struct ListAttr<int64_t> {
+  static constexpr AttrType kType = oneflow::kAtListInt64;
+};
+template <>
+struct ListAttr<float> {
+  static constexpr AttrType kType = oneflow::kAtListFloat;
+};
+template <>
+struct ListAttr<oneflow::DataType> {
+  static constexpr AttrType kType = oneflow::kAtListDataType;
+};
+template <>
+struct ListAttr<oneflow::Shape> {
+  static constexpr AttrType kType = oneflow::kAtListShape;
+};
+template <>
+struct ListAttr<std::string> {
+  static constexpr AttrType kType = oneflow::kAtListString;
+};
+template <>
+struct ListAttr<char> {
+  static constexpr AttrType kType = oneflow::kAtBytes;
+};
+
+template <class E>
+struct AttrTraits<std::vector<E>> {
+  static constexpr AttrType kType = ListAttr<E>::kType;
+  static constexpr bool kFlat = std::is_scalar_v<E>;
+
+  static std::vector<E> Get(const oneop_attr& attr) {
+    const oneop_span& list = attr.value.list;
+    if constexpr (kFlat) {
+      const E* data = static_cast<const E*>(list.data);
+      return std::vector<E>(data, data + list.count);
+    } else {
+      const oneop_span* spans = static_cast<const oneop_span*>(list.data);
+      std::vector<E> values;
+      for (int64_t i = 0; i != list.count; ++i) {
+        values.push_back(AttrTraits<E>::FromSpan(spans[i]));
+      }
+      return values;
+    }
+  }
+  static void Put(oneop_attr* attr, const std::vector<E>& values, Arena* arena) {
+    const int64_t count = static_cast<int64_t>(values.size());
+    if constexpr (kFlat) {
+      attr->value.list = {arena->Copy(values.data(), sizeof(E) * values.size()), count};
+    } else {
+      oneop_span* spans =
+          static_cast<oneop_span*>(arena->Allocate(sizeof(oneop_span) * values.size()));
+      for (size_t i = 0; i != values.size(); ++i) {
+        spans[i] = AttrTraits<E>::ToSpan(values[i], arena);
+      }
+      attr->value.list = {spans, count};
+    }
+  }
+};
+
+// The type under which a value that an author writes is kept: a literal is a string, an enum stays what it is.
+template <class T>
+using AttrCppType =
+    std::conditional_t<std::is_convertible_v<const T&, std::string_view> && !std::is_class_v<T>,
+                       std::string, std::decay_t<T>>;
+
+template <class T>
+void PutAttr(oneop_attr* attr, const char* name, const T& value, Arena* arena) {
+  using Kept = AttrCppType<T>;
+  attr->name = name;
+  attr->reserved = 0;
+  attr->type = AttrTraits<Kept>::kType;
+  AttrTraits<Kept>::Put(attr, value, arena);
+}
+
+// `.Attr("x", kAtInt64, 10)`: a number takes the declared type. Anything else keeps its own, and the host complains.
+inline void ConvertNumber(oneop_attr* attr, AttrType declared) {
+  const auto is_integer = [](int32_t type) {
+    return type == oneflow::kAtInt32 || type == oneflow::kAtInt64 || type == oneflow::kAtBool;
+  };
+  const auto is_float = [](int32_t type) {
+    return type == oneflow::kAtFloat || type == oneflow::kAtDouble;
+  };
+  if (is_integer(attr->type) && is_float(declared)) {
+    attr->value.f = static_cast<double>(attr->value.i);
+  } else if (!((is_integer(attr->type) && is_integer(declared)) ||
+               (is_float(attr->type) && is_float(declared)))) {
+    return;
+  }
+  attr->type = declared;
+}
+
+}  // namespace sdk
+}  // namespace oneop
+
+#endif  // ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_

@@ -1,0 +1,95 @@
+// oneflow/core/framework/device.h: Symbol, Device and Stream, as op files name them in SetDeviceAndStreamInferFn.
+#ifndef ONEFLOW_CORE_FRAMEWORK_DEVICE_H_
+#define ONEFLOW_CORE_FRAMEWORK_DEVICE_H_
+
+#include "oneop/sdk/context.h"
+
+namespace oneflow ONEOP_HIDDEN {
+
+// A shared constant. Here simply a copy.
+template <class T>
+class Symbol {
+ public:
+  Symbol() = default;
+  Symbol(const T& value) : value_(value) {}  // NOLINT: implicit, as upstream
+  const T& operator*() const { return value_; }
+  const T* operator->() const { return &value_; }
+  explicit operator bool() const { return true; }
+  friend bool operator==(const Symbol& a, const Symbol& b) { return a.value_ == b.value_; }
+
+ private:
+  T value_{};
+};
+template <class T>
+Symbol<T> SymbolOf(const T& value) {
+  return Symbol<T>(value);
+}
+
+class Device {
+ public:
+  Device() = default;
+  Device(DeviceType type, int64_t index) : type_(type), index_(index) {}
+  DeviceType enum_type() const { return type_; }
+  std::string type() const { return type_ == kCUDA ? "cuda" : DeviceTag4DeviceType(type_); }
+  int64_t device_id() const { return index_; }
+  template <class = void>
+  static Maybe<Symbol<Device>> New(std::string_view type, int64_t index = 0) {
+    return SymbolOf(Device(type == "cpu" ? kCPU : kCUDA, index));
+  }
+  friend bool operator==(const Device& a, const Device& b) {
+    return a.type_ == b.type_ && a.index_ == b.index_;
+  }
+
+ private:
+  DeviceType type_ = kCPU;
+  int64_t index_ = 0;
+};
+
+enum class StreamType {
+  kInvalid = 0,
+  kCompute,
+  kHost2Device,
+  kDevice2Host,
+  kCcl,
+  kBarrier,
+  kCriticalSection,
+  kLazyJobLauncher,
+  kPinnedCompute,
+};
+
+class Stream {
+ public:
+  Stream() = default;
+  Stream(Symbol<Device> device, StreamType type) : device_(device), type_(type) {}
+  Symbol<Device> device() const { return device_; }
+  StreamType stream_type() const { return type_; }
+  template <class = void>
+  static Maybe<Symbol<Stream>> New(Symbol<Device> device, StreamType type) {
+    return SymbolOf(Stream(device, type));
+  }
+
+ private:
+  Symbol<Device> device_;
+  StreamType type_ = StreamType::kCompute;
+};
+
+namespace user_op {
+
+class DeviceAndStreamInferContext : public ::oneop::sdk::Context {
+ public:
+  using Context::Context;
+  Symbol<Device> InputTensorDevice4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    const oneop_tensor* tensor = ::oneop::sdk::TensorAt(
+        frame_, ::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kInput));
+    return Device(static_cast<DeviceType>(tensor->device_type), tensor->device_index);
+  }
+  Symbol<Device>* OutputTensorDevice4ArgNameAndIndex(std::string_view name, int32_t index) {
+    const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kOutput);
+    return &Keep<Symbol<Device>>(::oneop::sdk::TensorAt(frame_, number));
+  }
+};
+
+}  // namespace user_op
+}  // namespace oneflow
+
+#endif  // ONEFLOW_CORE_FRAMEWORK_DEVICE_H_

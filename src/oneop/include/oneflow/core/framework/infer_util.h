@@ -1,0 +1,170 @@
+// oneflow/core/framework/infer_util.h: InferContext, in which an op says what its outputs are.
+#ifndef ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_
+#define ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_
+
+#include "oneop/sdk/context.h"
+#include "oneop/sdk/guard.h"
+
+namespace oneflow ONEOP_HIDDEN {
+namespace user_op {
+
+class InferContext : public ::oneop::sdk::Context {
+ public:
+  // Loads every desc at once, because authors keep pointers to several of them.
+  explicit InferContext(oneop_frame* frame)
+      : Context(frame), count_(frame->num_input_tensors + frame->num_output_tensors) {
+    descs_ = static_cast<TensorDesc*>(::operator new(sizeof(TensorDesc) * (count_ + 1)));
+    for (int32_t i = 0; i != count_; ++i) {
+      new (descs_ + i) TensorDesc(*::oneop::sdk::TensorAt(frame, i));
+    }
+  }
+  ~InferContext() { ::operator delete(descs_); }  // a TensorDesc owns nothing
+
+  // After the author's function: the outputs go back to the host.
+  void OneopStoreOutputs() const {
+    for (int32_t i = frame_->num_input_tensors; i != count_; ++i) {
+      descs_[i].OneopStore(::oneop::sdk::TensorAt(frame_, i));
+    }
+  }
+
+  using ShapeRef = ::oneop::sdk::ShapeRef;
+  using StrideRef = ::oneop::sdk::StrideRef;
+  using DescRef = ::oneop::sdk::TensorDescRef;
+  template <class T>
+  using Ref = ::oneop::sdk::Ref<T>;
+
+  // --- 2020: pointers to everything. 2022: pointers to outputs. Now: references, and setters. ---
+  DescRef TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const { return DescRef(&Any(n, i)); }
+  ShapeRef Shape4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return ShapeRef(Any(n, i).mut_shape());
+  }
+  Ref<DataType> Dtype4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return Ref<DataType>(Any(n, i).mut_data_type());
+  }
+  Ref<bool> IsDynamic4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return Ref<bool>(Any(n, i).mut_is_dynamic());
+  }
+  Ref<bool> IsTensorList4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    Any(n, i);
+    is_tensor_list_ = false;
+    return Ref<bool>(&is_tensor_list_);
+  }
+  const Stride& Stride4ArgNameAndIndex(std::string_view n, int32_t i) const { return Any(n, i).stride(); }
+  MemoryFormat MemoryFormat4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return Any(n, i).memory_format();
+  }
+
+  DescRef InputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Input(n, i)); }
+  const Shape& InputShape(std::string_view n, int32_t i) const { return Input(n, i).shape(); }
+  const Stride& InputStride(std::string_view n, int32_t i) const { return Input(n, i).stride(); }
+  DataType InputDType(std::string_view n, int32_t i) const { return Input(n, i).data_type(); }
+  bool InputIsDynamic(std::string_view n, int32_t i) const { return Input(n, i).is_dynamic(); }
+  MemoryFormat InputMemoryFormat(std::string_view n, int32_t i) const {
+    return Input(n, i).memory_format();
+  }
+
+  DescRef OutputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Output(n, i)); }
+  TensorDesc* MutOutputTensorDesc(std::string_view n, int32_t i) const { return &Output(n, i); }
+  ShapeRef OutputShape(std::string_view n, int32_t i) const { return ShapeRef(Output(n, i).mut_shape()); }
+  Shape* MutOutputShape(std::string_view n, int32_t i) const { return Output(n, i).mut_shape(); }
+  // Reading a stride must not count as setting it, so the one that may be written has its own name.
+  const Stride& OutputStride(std::string_view n, int32_t i) const { return Output(n, i).stride(); }
+  Stride* MutOutputStride(std::string_view n, int32_t i) const { return Output(n, i).mut_stride(); }
+  Ref<DataType> OutputDType(std::string_view n, int32_t i) const {
+    return Ref<DataType>(Output(n, i).mut_data_type());
+  }
+  DataType* MutOutputDType(std::string_view n, int32_t i) const { return Output(n, i).mut_data_type(); }
+  Ref<bool> OutputIsDynamic(std::string_view n, int32_t i) const {
+    return Ref<bool>(Output(n, i).mut_is_dynamic());
+  }
+  bool* MutOutputIsDynamic(std::string_view n, int32_t i) const { return Output(n, i).mut_is_dynamic(); }
+  MemoryFormat OutputMemoryFormat(std::string_view n, int32_t i) const {
+    return Output(n, i).memory_format();
+  }
+
+  void SetOutputShape(std::string_view n, int32_t i, const Shape& s) const { Output(n, i).set_shape(s); }
+  void SetShape4ArgNameAndIndex(std::string_view n, int32_t i, const Shape& s) const {
+    Any(n, i).set_shape(s);
+  }
+  void SetOutputStride(std::string_view n, int32_t i, const Stride& s) const {
+    Output(n, i).set_stride(s);
+  }
+  void SetStride4ArgNameAndIndex(std::string_view n, int32_t i, const Stride& s) const {
+    Any(n, i).set_stride(s);
+  }
+  void SetOutputDType(std::string_view n, int32_t i, DataType t) const { Output(n, i).set_data_type(t); }
+  void SetDtype4ArgNameAndIndex(std::string_view n, int32_t i, DataType t) const {
+    Any(n, i).set_data_type(t);
+  }
+  void SetOutputIsDynamic(std::string_view n, int32_t i, bool d) const { Output(n, i).set_is_dynamic(d); }
+  void SetIsDynamic4ArgNameAndIndex(std::string_view n, int32_t i, bool d) const {
+    Any(n, i).set_is_dynamic(d);
+  }
+  void SetOutputMemoryFormat(std::string_view n, int32_t i, MemoryFormat f) const {
+    Output(n, i).set_memory_format(f);
+  }
+  void SetMemoryFormat4ArgNameAndIndex(std::string_view n, int32_t i, MemoryFormat f) const {
+    Any(n, i).set_memory_format(f);
+  }
+
+  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return frame_->logical_tensors == nullptr ? &Any(n, i) : FindLogicalDesc(n, i);
+  }
+
+ private:
+  TensorDesc& Any(std::string_view name, int32_t index) const {
+    return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kEither)];
+  }
+  TensorDesc& Input(std::string_view name, int32_t index) const {
+    return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kInput)];
+  }
+  TensorDesc& Output(std::string_view name, int32_t index) const {
+    return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kOutput)];
+  }
+
+  int32_t count_;
+  mutable bool is_tensor_list_ = false;
+  TensorDesc* descs_;
+};
+
+// --- Ready-made functions ---
+
+struct TensorDescInferFnUtil {
+  // Every output is like the first input.
+  template <class Ctx>
+  static Maybe<void> Unchanged(Ctx* ctx) {
+    const auto& first = ctx->inputs().at(0);
+    for (const auto& out : ctx->outputs()) {
+      ctx->OutputTensorDesc(out.first, out.second) = ctx->InputTensorDesc(first.first, first.second);
+    }
+    return Maybe<void>::Ok();
+  }
+  template <class Ctx>
+  static Maybe<void> UnchangedDataType(Ctx* ctx) {
+    const auto& first = ctx->inputs().at(0);
+    for (const auto& out : ctx->outputs()) {
+      ctx->SetOutputDType(out.first, out.second, ctx->InputDType(first.first, first.second));
+    }
+    return Maybe<void>::Ok();
+  }
+  // Output i is like input i.
+  template <class Ctx>
+  static Maybe<void> InOutCorrespond(Ctx* ctx) {
+    CHECK_EQ_OR_RETURN(ctx->inputs().size(), ctx->outputs().size());
+    for (size_t i = 0; i != ctx->inputs().size(); ++i) {
+      const auto& in = ctx->inputs()[i];
+      const auto& out = ctx->outputs()[i];
+      ctx->OutputTensorDesc(out.first, out.second) = ctx->InputTensorDesc(in.first, in.second);
+    }
+    return Maybe<void>::Ok();
+  }
+};
+
+struct TmpSizeInferFnUtil {
+  static size_t ZeroTmpSize(InferContext*) { return 0; }
+};
+
+}  // namespace user_op
+}  // namespace oneflow
+
+#endif  // ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_

@@ -1,0 +1,163 @@
+// oneflow/core/framework/op_kernel.h: OpKernel, its state and cache, and the contexts in which it runs.
+#ifndef ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_
+#define ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_
+
+#include <memory>
+
+#include "oneflow/core/ep/include/stream.h"
+#include "oneflow/core/framework/infer_util.h"
+
+namespace oneflow ONEOP_HIDDEN {
+namespace user_op {
+
+// What the contexts of a kernel share: descs of tensors, and the stream.
+class KernelContextBase : public ::oneop::sdk::Context {
+ public:
+  explicit KernelContextBase(oneop_frame* frame) : Context(frame), stream_(frame) {}
+  ep::Stream* stream() const { return &stream_; }
+  DeviceCtx* device_ctx() const { return &stream_; }
+  const TensorDesc* TensorDesc4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    return FindDesc(name, index);
+  }
+  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    return FindLogicalDesc(name, index);
+  }
+
+ private:
+  mutable ep::Stream stream_;
+};
+
+class KernelInitContext : public KernelContextBase {
+  using KernelContextBase::KernelContextBase;
+};
+class KernelCacheContext : public KernelContextBase {
+  using KernelContextBase::KernelContextBase;
+};
+class KernelRegContext : public KernelContextBase {
+  using KernelContextBase::KernelContextBase;
+};
+
+class KernelComputeContext : public KernelContextBase {
+ public:
+  using KernelContextBase::KernelContextBase;
+  // Null where the argument was not given. "tmp_buffer" is the scratch memory that the kernel asked for.
+  Tensor* Tensor4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    const int32_t number = ::oneop::sdk::FindTensor(frame_, name, index);
+    if (ONEOP_LIKELY(number >= 0)) {
+      return Tensor::OneopFrom(::oneop::sdk::TensorAt(frame_, number));
+    }
+    return name == "tmp_buffer" && index == 0 ? Tensor::OneopFrom(frame_->tmp_buffer) : nullptr;
+  }
+};
+using KernelContext = KernelComputeContext;
+
+class KernelInferContext : public KernelComputeContext {
+ public:
+  using KernelComputeContext::KernelComputeContext;
+  ShapeView ShapeView4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index);
+    return Tensor::OneopFrom(::oneop::sdk::TensorAt(frame_, number))->shape();
+  }
+  MutShapeView MutShapeView4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index);
+    return Tensor::OneopFrom(::oneop::sdk::TensorAt(frame_, number))->mut_shape();
+  }
+};
+
+class OpKernelState {
+ public:
+  virtual ~OpKernelState() = default;
+};
+class OpKernelCache {
+ public:
+  virtual ~OpKernelCache() = default;
+};
+template <class T>
+class OpKernelStateWrapper final : public OpKernelState {
+ public:
+  template <class... A>
+  explicit OpKernelStateWrapper(A&&... args) : data_(std::forward<A>(args)...) {}
+  const T& Get() const { return data_; }
+  T* Mutable() { return &data_; }
+
+ private:
+  T data_;
+};
+template <class T>
+class OpKernelCacheWrapper final : public OpKernelCache {
+ public:
+  template <class... A>
+  explicit OpKernelCacheWrapper(A&&... args) : data_(std::forward<A>(args)...) {}
+  const T& Get() const { return data_; }
+  T* Mutable() { return &data_; }
+
+ private:
+  T data_;
+};
+
+class OpKernel {
+ public:
+  OpKernel() = default;
+  OpKernel(const OpKernel&) = delete;
+  OpKernel& operator=(const OpKernel&) = delete;
+  virtual ~OpKernel() = default;
+
+  static constexpr int8_t kAllMayChanged = 0;
+  static constexpr int8_t kShapeNotChanged = 1;
+  static constexpr int8_t kAttrNotChanged = 2;
+
+  virtual std::shared_ptr<OpKernelState> CreateOpKernelState(KernelInitContext*) const {
+    return nullptr;
+  }
+  virtual std::shared_ptr<OpKernelCache> InitOpKernelCache(KernelCacheContext*) const {
+    return nullptr;
+  }
+  virtual void InitOpKernelCacheWithFlags(KernelCacheContext* ctx, int8_t /*flags*/,
+                                          std::shared_ptr<OpKernelCache>* cache) const {
+    *cache = InitOpKernelCache(ctx);
+  }
+
+  // The host's call goes down this list to the form that the author overrides.
+  virtual void Compute(KernelComputeContext* ctx, OpKernelState* state,
+                       const OpKernelCache* /*cache*/) const {
+    Compute(ctx, state);
+  }
+  virtual void Compute(KernelComputeContext* ctx, OpKernelState* /*state*/) const { Compute(ctx); }
+  virtual void Compute(KernelComputeContext* ctx) const {
+    const_cast<OpKernel*>(this)->Compute(ctx);  // kernels are never const objects
+  }
+  virtual void Compute(KernelComputeContext* ctx) {  // the form of 2019
+    ThrowNoCompute(ctx);
+  }
+
+  virtual void InferShape(KernelInferContext*) const {}
+  virtual bool AlwaysComputeWhenAllOutputsEmpty() const { return false; }
+  virtual bool IsKernelLaunchSynchronized() const { return true; }
+
+ private:
+  [[noreturn]] ONEOP_COLD static void ThrowNoCompute(KernelComputeContext* ctx) {
+    ::oneop::sdk::Throw(Error(ONEOP_ERROR_NOT_IMPLEMENTED, nullptr, 0)
+                        << "the kernel of op \"" << ctx->op_type_name()
+                        << "\" overrides no Compute function");
+  }
+};
+
+template <class T, class... A>
+T* NewOpKernel(A&&... args) {
+  return new T(std::forward<A>(args)...);
+}
+
+// A mixin: the kernel may be recorded into a CUDA graph.
+class CudaGraphSupport {
+ public:
+  virtual ~CudaGraphSupport() = default;
+  virtual bool IsCudaGraphSupported(KernelInitContext*, OpKernelState*) const { return true; }
+  virtual bool IsReadyForCapture(KernelComputeContext*, OpKernelState*, const OpKernelCache*) const {
+    return true;
+  }
+};
+
+}  // namespace user_op
+}  // namespace oneflow
+
+#endif  // ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_

@@ -1,0 +1,30 @@
+// oneop/sdk/config.h: the macros that every SDK header needs first.
+#ifndef ONEOP_SDK_CONFIG_H_
+#define ONEOP_SDK_CONFIG_H_
+
+#include "oneop/abi.h"
+
+#define ONEOP_SDK_VERSION "oneop 0.1.0"
+
+// Put on every namespace block of the SDK, so that two op libraries in one process never share an SDK object, whatever
+// flags they were compiled with. A class of the author's that derives from a hidden one may be more visible than it: that
+// is harmless (nothing but `oneop_plugin` is ever looked up), and GCC need not mention it for each kernel.
+#if defined(__GNUC__)
+#define ONEOP_HIDDEN __attribute__((visibility("hidden")))
+#define ONEOP_COLD __attribute__((cold, noinline))
+#define ONEOP_LIKELY(x) __builtin_expect(!!(x), 1)
+#pragma GCC diagnostic ignored "-Wattributes"
+#else
+#error "the oneop SDK needs GCC, clang, or nvcc with one of them"
+#endif
+
+#define ONEOP_CAT_(a, b) a##b
+#define ONEOP_CAT(a, b) ONEOP_CAT_(a, b)
+
+#if defined(__CUDACC__)
+#define OF_DEVICE_FUNC __device__ __host__ __forceinline__
+#else
+#define OF_DEVICE_FUNC inline
+#endif
+
+#endif  // ONEOP_SDK_CONFIG_H_

@@ -1,0 +1,212 @@
+// oneop/sdk/context.h: what all the contexts of the user-op API can be asked, as a view of the call frame.
+#ifndef ONEOP_SDK_CONTEXT_H_
+#define ONEOP_SDK_CONTEXT_H_
+
+#include "oneflow/core/common/maybe.h"
+#include "oneflow/core/framework/sbp.h"
+#include "oneflow/core/framework/user_op_tensor.h"
+
+namespace oneflow ONEOP_HIDDEN {
+
+class ParallelContext {
+ public:
+  ParallelContext(int64_t id, int64_t num) : id_(id), num_(num) {}
+  int64_t parallel_id() const { return id_; }
+  int64_t parallel_num() const { return num_; }
+  const ParallelContext* operator->() const { return this; }
+
+ private:
+  int64_t id_;
+  int64_t num_;
+};
+
+class ParallelDesc {
+ public:
+  explicit ParallelDesc(const oneop_frame* frame) : frame_(frame) {}
+  int64_t parallel_num() const { return frame_->parallel_num; }
+  DeviceType device_type() const { return static_cast<DeviceType>(frame_->device_type); }
+  const char* device_tag() const { return DeviceTag4DeviceType(device_type()); }
+  const ParallelDesc* operator->() const { return this; }
+
+ private:
+  const oneop_frame* frame_;
+};
+
+class JobDesc {};  // named by sources of 2020; there is no job configuration to read
+
+namespace user_op {
+class UserOpConfWrapper;
+}
+
+}  // namespace oneflow
+
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+using oneflow::user_op::Tensor;
+using oneflow::user_op::TensorDesc;
+using ArgVec = std::vector<std::pair<std::string, int32_t>>;
+
+// Things that a context makes on demand and that must live as long as it does.
+struct Kept {
+  Kept* next = nullptr;
+  const void* key = nullptr;
+  virtual ~Kept() = default;
+};
+template <class T>
+struct KeptValue final : Kept {
+  template <class... A>
+  explicit KeptValue(A&&... args) : value(std::forward<A>(args)...) {}
+  T value;
+};
+
+class Context {
+ public:
+  explicit Context(oneop_frame* frame) : frame_(frame) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context() {
+    if (kept_ != nullptr) { DropKept(); }
+  }
+
+  std::string op_name() const { return frame_->op_name; }
+  std::string op_type_name() const { return frame_->op_type_name; }
+  std::string op_loc() const { return std::string(); }
+  oneflow::DeviceType device_type() const {
+    return static_cast<oneflow::DeviceType>(frame_->device_type);
+  }
+  std::string device_tag() const { return oneflow::DeviceTag4DeviceType(device_type()); }
+  oneflow::ParallelContext parallel_ctx() const {
+    return {frame_->parallel_id, frame_->parallel_num};
+  }
+  oneflow::ParallelDesc parallel_desc() const { return oneflow::ParallelDesc(frame_); }
+  int64_t parallel_num() const { return frame_->parallel_num; }
+  oneflow::JobDesc job_desc() const { return {}; }
+
+  bool has_input(std::string_view name, int32_t index) const {
+    return FindTensor(frame_, name, index, kInput) >= 0;
+  }
+  bool has_output(std::string_view name, int32_t index) const {
+    return FindTensor(frame_, name, index, kOutput) >= 0;
+  }
+  int32_t input_size(std::string_view name) const { return SizeOf(name, kInput); }
+  int32_t output_size(std::string_view name) const { return SizeOf(name, kOutput); }
+
+  // These are templates so that a file which does not call them does not pay for std::vector<std::pair<...>>.
+  template <class = void>
+  const ArgVec& inputs() const {
+    return Arguments(frame_->inputs, frame_->num_inputs);
+  }
+  template <class = void>
+  const ArgVec& outputs() const {
+    return Arguments(frame_->outputs, frame_->num_outputs);
+  }
+  template <class = void>
+  std::string input(std::string_view name, int32_t index) const {
+    NeedTensor(frame_, name, index, kInput);
+    return BlobName(name, index);
+  }
+  template <class = void>
+  std::string output(std::string_view name, int32_t index) const {
+    NeedTensor(frame_, name, index, kOutput);
+    return BlobName(name, index);
+  }
+  template <class Wrapper = oneflow::user_op::UserOpConfWrapper>
+  const Wrapper& user_op_conf() const {
+    return Keep<Wrapper>(frame_, frame_);
+  }
+
+  template <class T>
+  T Attr(std::string_view name) const {
+    return sdk::GetAttr<T>(frame_, name);
+  }
+  template <class T>
+  T GetAttr(std::string_view name) const {
+    return sdk::GetAttr<T>(frame_, name);
+  }
+
+  template <class = void>
+  const oneflow::SbpParallel& SbpParallel4ArgNameAndIndex(std::string_view name,
+                                                          int32_t index) const {
+    return NdSbp4ArgNameAndIndex(name, index).sbp_parallel(0);
+  }
+  template <class = void>
+  const oneflow::NdSbp& NdSbp4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    const int32_t number = NeedTensor(frame_, name, index);
+    const char* key = reinterpret_cast<const char*>(TensorAt(frame_, number)) + 1;  // not the desc's
+    return Keep<oneflow::NdSbp>(key, frame_, number);
+  }
+
+  oneop_frame* oneop_frame_ptr() const { return frame_; }
+
+ protected:
+  // A desc of a tensor, made at the first request.
+  const TensorDesc& KeptDesc(const oneop_tensor* tensor) const {
+    return Keep<TensorDesc>(tensor, *tensor);
+  }
+  const oneop_tensor* LogicalTensor(int32_t number) const {
+    return frame_->logical_tensors == nullptr
+               ? TensorAt(frame_, number)
+               : Element(frame_->logical_tensors, frame_->tensor_size, number);
+  }
+  const TensorDesc* FindDesc(std::string_view name, int32_t index) const {
+    const int32_t number = FindTensor(frame_, name, index);
+    return number < 0 ? nullptr : &KeptDesc(TensorAt(frame_, number));
+  }
+  const TensorDesc* FindLogicalDesc(std::string_view name, int32_t index) const {
+    const int32_t number = FindTensor(frame_, name, index);
+    return number < 0 ? nullptr : &KeptDesc(LogicalTensor(number));
+  }
+
+  template <class T, class... A>
+  T& Keep(const void* key, A&&... args) const {
+    for (Kept* kept = kept_; kept != nullptr; kept = kept->next) {
+      if (kept->key == key) { return static_cast<KeptValue<T>*>(kept)->value; }
+    }
+    auto* made = new KeptValue<T>(std::forward<A>(args)...);
+    made->key = key;
+    made->next = kept_;
+    kept_ = made;
+    return made->value;
+  }
+
+  oneop_frame* frame_;
+
+ private:
+  int32_t SizeOf(std::string_view name, int side) const {
+    const oneop_arg* arg = FindArg(frame_, name, side);
+    return arg == nullptr ? 0 : arg->count;
+  }
+  template <class = void>
+  const ArgVec& Arguments(const oneop_arg* args, const int32_t& count) const {
+    ArgVec& list = Keep<ArgVec>(&count);
+    if (list.empty()) {
+      for (int32_t i = 0; i != count; ++i) {
+        const oneop_arg* arg = ArgAt(frame_, args, i);
+        for (int32_t k = 0; k != arg->count; ++k) { list.emplace_back(arg->name, k); }
+      }
+    }
+    return list;
+  }
+  template <class = void>
+  std::string BlobName(std::string_view name, int32_t index) const {
+    std::string text(frame_->op_name);
+    text.append("/").append(name).append("_");
+    AppendInt(&text, index);
+    return text;
+  }
+  ONEOP_COLD void DropKept() {
+    while (kept_ != nullptr) {
+      Kept* next = kept_->next;
+      delete kept_;
+      kept_ = next;
+    }
+  }
+
+  mutable Kept* kept_ = nullptr;
+};
+
+}  // namespace sdk
+}  // namespace oneop
+
+#endif  // ONEOP_SDK_CONTEXT_H_

@@ -1,0 +1,119 @@
+// oneop/sdk/library.h: what this op library registers, and the one symbol that it exports.
+#ifndef ONEOP_SDK_LIBRARY_H_
+#define ONEOP_SDK_LIBRARY_H_
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "oneop/sdk/config.h"
+
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+// A growing array of pointers that can be handed to the host as it is. Never freed: a description lives as long as the
+// library.
+struct PointerList {
+  const void** data;
+  int32_t count;
+  int32_t capacity;
+
+  void Add(const void* pointer) {
+    if (count == capacity) {
+      capacity = capacity == 0 ? 4 : 2 * capacity;
+      void* grown = std::realloc(static_cast<void*>(data), sizeof(void*) * capacity);
+      if (grown == nullptr) { throw std::bad_alloc(); }
+      data = static_cast<const void**>(grown);
+    }
+    data[count++] = pointer;
+  }
+};
+
+// Memory for the lists and strings of attribute values. The one of the library stays; those of a call are freed with it.
+class Arena {
+ public:
+  constexpr Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  void* Allocate(size_t bytes) {
+    Block* block = static_cast<Block*>(std::malloc(sizeof(Block) + bytes));
+    if (block == nullptr) { throw std::bad_alloc(); }
+    block->next = blocks_;
+    blocks_ = block;
+    return block + 1;
+  }
+  const void* Copy(const void* data, size_t bytes) {
+    void* copy = Allocate(bytes);
+    if (bytes != 0) { std::memcpy(copy, data, bytes); }
+    return copy;
+  }
+  const char* CopyText(std::string_view text) {
+    char* copy = static_cast<char*>(Allocate(text.size() + 1));
+    if (!text.empty()) { std::memcpy(copy, text.data(), text.size()); }
+    copy[text.size()] = '\0';
+    return copy;
+  }
+  void Free() {
+    while (blocks_ != nullptr) {
+      Block* next = blocks_->next;
+      std::free(blocks_);
+      blocks_ = next;
+    }
+  }
+
+ private:
+  struct alignas(16) Block {
+    Block* next;
+  };
+  Block* blocks_ = nullptr;
+};
+
+// Filled by the static constructors of the author's files, in any order, so it must be constant-initialised itself.
+struct Library {
+  PointerList ops;
+  PointerList kernels;
+  PointerList grads;
+  Arena arena;
+  const oneop_host* host;
+  oneop_library description;
+};
+
+inline Library library{};
+
+inline int32_t Describe(oneop_handshake* handshake) {
+  handshake->library_abi_major = ONEOP_ABI_MAJOR;
+  handshake->library_abi_minor = ONEOP_ABI_MINOR;
+  handshake->library_sdk = ONEOP_SDK_VERSION;
+  handshake->library = nullptr;
+  if (handshake->host_abi_major != ONEOP_ABI_MAJOR) { return ONEOP_OK; }
+  // Every caller writes the same values, so it does not matter how many do.
+  oneop_library* out = &library.description;
+  out->size = sizeof(oneop_library);
+  out->num_ops = library.ops.count;
+  out->num_kernels = library.kernels.count;
+  out->num_grads = library.grads.count;
+  out->ops = reinterpret_cast<const oneop_op_def* const*>(library.ops.data);
+  out->kernels = reinterpret_cast<const oneop_kernel_def* const*>(library.kernels.data);
+  out->grads = reinterpret_cast<const oneop_grad_def* const*>(library.grads.data);
+  library.host = handshake->host;
+  handshake->library = out;
+  return ONEOP_OK;
+}
+
+// What a REGISTER_* macro defines; its initialiser is the chain of calls that follows the macro.
+struct Registered {
+  template <class Builder>
+  Registered(const Builder&) {}  // NOLINT: implicit on purpose
+};
+
+}  // namespace sdk
+}  // namespace oneop
+
+extern "C" __attribute__((used, visibility("default"))) inline int32_t oneop_plugin(
+    oneop_handshake* handshake) {
+  return ::oneop::sdk::Describe(handshake);
+}
+
+#endif  // ONEOP_SDK_LIBRARY_H_
