@@ -6,9 +6,10 @@
 
 #define ONEOP_SDK_VERSION "oneop 0.1.0"
 
-// Put on every namespace block of the SDK, so that two op libraries in one process never share an SDK object, whatever
-// flags they were compiled with. A class of the author's that derives from a hidden one may be more visible than it: that
-// is harmless (nothing but `oneop_plugin` is ever looked up), and GCC need not mention it for each kernel.
+// Put on every namespace block of the SDK, so that two op libraries in one process never share an
+// SDK object, whatever flags they were compiled with. A class of the author's that derives from a
+// hidden one may be more visible than it: that is harmless (nothing but `oneop_plugin` is ever
+// looked up), and GCC need not mention it for each kernel.
 #if defined(__GNUC__)
 #define ONEOP_HIDDEN __attribute__((visibility("hidden")))
 #define ONEOP_COLD __attribute__((cold, noinline))
@@ -16,6 +17,10 @@
 #pragma GCC diagnostic ignored "-Wattributes"
 #else
 #error "the oneop SDK needs GCC, clang, or nvcc with one of them"
+#endif
+
+#if defined(__CUDACC__)
+#pragma nv_diag_suppress 611  // a kernel overrides one of the Compute functions, never all
 #endif
 
 #define ONEOP_CAT_(a, b) a##b

@@ -1,4 +1,5 @@
-// oneop/sdk/context.h: what all the contexts of the user-op API can be asked, as a view of the call frame.
+// oneop/sdk/context.h: what all the contexts of the user-op API can be asked, as a view of the call
+// frame.
 #ifndef ONEOP_SDK_CONTEXT_H_
 #define ONEOP_SDK_CONTEXT_H_
 
@@ -38,7 +39,7 @@ namespace user_op {
 class UserOpConfWrapper;
 }
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -66,7 +67,9 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context() {
-    if (kept_ != nullptr) { DropKept(); }
+    if (kept_ != nullptr) {
+      DropKept();
+    }
   }
 
   std::string op_name() const { return frame_->op_name; }
@@ -92,7 +95,8 @@ class Context {
   int32_t input_size(std::string_view name) const { return SizeOf(name, kInput); }
   int32_t output_size(std::string_view name) const { return SizeOf(name, kOutput); }
 
-  // These are templates so that a file which does not call them does not pay for std::vector<std::pair<...>>.
+  // These are templates so that a file which does not call them does not pay for
+  // std::vector<std::pair<...>>.
   template <class = void>
   const ArgVec& inputs() const {
     return Arguments(frame_->inputs, frame_->num_inputs);
@@ -133,7 +137,8 @@ class Context {
   template <class = void>
   const oneflow::NdSbp& NdSbp4ArgNameAndIndex(std::string_view name, int32_t index) const {
     const int32_t number = NeedTensor(frame_, name, index);
-    const char* key = reinterpret_cast<const char*>(TensorAt(frame_, number)) + 1;  // not the desc's
+    const char* key =
+        reinterpret_cast<const char*>(TensorAt(frame_, number)) + 1;  // not the desc's
     return Keep<oneflow::NdSbp>(key, frame_, number);
   }
 
@@ -161,7 +166,9 @@ class Context {
   template <class T, class... A>
   T& Keep(const void* key, A&&... args) const {
     for (Kept* kept = kept_; kept != nullptr; kept = kept->next) {
-      if (kept->key == key) { return static_cast<KeptValue<T>*>(kept)->value; }
+      if (kept->key == key) {
+        return static_cast<KeptValue<T>*>(kept)->value;
+      }
     }
     auto* made = new KeptValue<T>(std::forward<A>(args)...);
     made->key = key;
@@ -183,7 +190,9 @@ class Context {
     if (list.empty()) {
       for (int32_t i = 0; i != count; ++i) {
         const oneop_arg* arg = ArgAt(frame_, args, i);
-        for (int32_t k = 0; k != arg->count; ++k) { list.emplace_back(arg->name, k); }
+        for (int32_t k = 0; k != arg->count; ++k) {
+          list.emplace_back(arg->name, k);
+        }
       }
     }
     return list;
@@ -207,6 +216,6 @@ class Context {
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEOP_SDK_CONTEXT_H_

@@ -10,8 +10,8 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-// Calls `fn` and gives what the slot wants: authors return void, int or a base pointer where upstream's std::function
-// would have converted.
+// Calls `fn` and gives what the slot wants: authors return void, int or a base pointer where
+// upstream's std::function would have converted.
 template <class R, class F, class... A>
 R CallAs(F& fn, A&&... args) {
   using Got = decltype(fn(std::forward<A>(args)...));
@@ -53,7 +53,9 @@ class Fn<R(A...)> {
     return *this;
   }
   ~Fn() {
-    if (object_ != nullptr) { destroy_(object_); }
+    if (object_ != nullptr) {
+      destroy_(object_);
+    }
   }
 
   explicit operator bool() const { return object_ != nullptr; }
@@ -63,6 +65,29 @@ class Fn<R(A...)> {
   void* object_ = nullptr;
   R (*call_)(void*, A...) = nullptr;
   void (*destroy_)(void*) = nullptr;
+};
+
+template <class Signature>
+class KeptFn;
+
+// For registrations, which live as long as the library: never destroyed, which keeps their
+// constructors small.
+template <class R, class... A>
+class KeptFn<R(A...)> {
+ public:
+  template <class F>
+  void operator=(const F& fn) {
+    object_ = new std::decay_t<const F&>(fn);
+    call_ = [](void* object, A... args) -> R {
+      return CallAs<R>(*static_cast<std::decay_t<const F&>*>(object), std::forward<A>(args)...);
+    };
+  }
+  explicit operator bool() const { return object_ != nullptr; }
+  R operator()(A... args) const { return call_(object_, std::forward<A>(args)...); }
+
+ private:
+  void* object_ = nullptr;
+  R (*call_)(void*, A...) = nullptr;
 };
 
 template <class Signature>
@@ -87,6 +112,6 @@ class FnRef<R(A...)> {
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEOP_SDK_FUNCTION_H_

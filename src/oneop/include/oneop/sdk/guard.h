@@ -1,4 +1,5 @@
-// oneop/sdk/guard.h: the edge. Every callback that the host gets runs inside Guard, which lets no exception out.
+// oneop/sdk/guard.h: the edge. Every callback that the host gets runs inside Guard, which lets no
+// exception out.
 #ifndef ONEOP_SDK_GUARD_H_
 #define ONEOP_SDK_GUARD_H_
 
@@ -13,33 +14,31 @@ struct Place {
   int32_t line;
 };
 
-ONEOP_COLD inline int32_t Report(oneop_status* status, int32_t kind, std::string_view message,
-                                 const char* file, int32_t line) {
-  status->report(status, kind, message.data(), static_cast<int64_t>(message.size()), file, line);
-  return kind;
-}
-
-ONEOP_COLD inline int32_t ReportError(oneop_status* status, const oneflow::Error& error,
-                                      Place place) {
-  const bool located = error.file() != nullptr;
-  return Report(status, error.kind(), error.Message(), located ? error.file() : place.file,
-                located ? error.line() : place.line);
-}
-
-// Called in a catch block.
+// Called in a catch block. Returns the kind, as the callback then does.
 ONEOP_COLD inline int32_t ReportCurrentException(const oneop_frame* frame, oneop_status* status,
                                                  Place place) {
+  int32_t kind = ONEOP_ERROR_RUNTIME;
+  const auto report = [&](std::string_view text) {
+    status->report(status, kind, text.data(), static_cast<int64_t>(text.size()), place.file,
+                   place.line);
+    return kind;
+  };
   try {
     throw;
-  } catch (const TensorTypeMismatch& e) {
-    return Report(status, ONEOP_ERROR_TYPE, e.Describe(frame), place.file, place.line);
   } catch (const oneflow::Exception& e) {
-    return ReportError(status, e.error(), place);
+    const oneflow::Error::Contents* contents = e.error().contents();
+    kind = contents->kind;
+    if (contents->file != nullptr) {
+      place = {contents->file, contents->line};
+    }
+    if (contents->tensor == nullptr) {
+      return report(e.what());
+    }
+    return report(NameTensor(frame, contents->tensor, e.what()));
   } catch (const std::exception& e) {
-    return Report(status, ONEOP_ERROR_RUNTIME, e.what(), place.file, place.line);
+    return report(e.what());
   } catch (...) {
-    return Report(status, ONEOP_ERROR_RUNTIME, "an exception of an unknown type", place.file,
-                  place.line);
+    return report("an exception of an unknown type");
   }
 }
 
@@ -54,6 +53,6 @@ int32_t Guard(const oneop_frame* frame, oneop_status* status, Place place, const
 }
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEOP_SDK_GUARD_H_

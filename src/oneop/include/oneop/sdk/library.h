@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <string_view>
 
@@ -12,48 +13,74 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-// A growing array of pointers that can be handed to the host as it is. Never freed: a description lives as long as the
-// library.
+// A growing array of pointers that can be handed to the host as it is. Never freed: a description
+// lives as long as the library.
 struct PointerList {
   const void** data;
   int32_t count;
   int32_t capacity;
 
-  void Add(const void* pointer) {
+  ONEOP_COLD void Add(const void* pointer) {
     if (count == capacity) {
       capacity = capacity == 0 ? 4 : 2 * capacity;
       void* grown = std::realloc(static_cast<void*>(data), sizeof(void*) * capacity);
-      if (grown == nullptr) { throw std::bad_alloc(); }
+      if (grown == nullptr) {
+        throw std::bad_alloc();
+      }
       data = static_cast<const void**>(grown);
     }
     data[count++] = pointer;
   }
 };
 
-// Memory for the lists and strings of attribute values. The one of the library stays; those of a call are freed with it.
+// Memory for the lists and strings of attribute values. The one of the library stays; those of a
+// call are freed with it.
 class Arena {
  public:
   constexpr Arena() = default;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  void* Allocate(size_t bytes) {
+  ONEOP_COLD void* Allocate(size_t bytes) {
     Block* block = static_cast<Block*>(std::malloc(sizeof(Block) + bytes));
-    if (block == nullptr) { throw std::bad_alloc(); }
+    if (block == nullptr) {
+      throw std::bad_alloc();
+    }
     block->next = blocks_;
     blocks_ = block;
     return block + 1;
   }
-  const void* Copy(const void* data, size_t bytes) {
+  ONEOP_COLD const void* Copy(const void* data, size_t bytes) {
     void* copy = Allocate(bytes);
-    if (bytes != 0) { std::memcpy(copy, data, bytes); }
+    if (bytes != 0) {
+      std::memcpy(copy, data, bytes);
+    }
     return copy;
   }
-  const char* CopyText(std::string_view text) {
+  ONEOP_COLD const char* CopyText(std::string_view text) {
     char* copy = static_cast<char*>(Allocate(text.size() + 1));
-    if (!text.empty()) { std::memcpy(copy, text.data(), text.size()); }
+    if (!text.empty()) {
+      std::memcpy(copy, text.data(), text.size());
+    }
     copy[text.size()] = '\0';
     return copy;
+  }
+  // The pieces, one after the other.
+  ONEOP_COLD const char* Join(std::initializer_list<std::string_view> pieces) {
+    size_t length = 0;
+    for (std::string_view piece : pieces) {
+      length += piece.size();
+    }
+    char* text = static_cast<char*>(Allocate(length + 1));
+    char* end = text;
+    for (std::string_view piece : pieces) {
+      if (!piece.empty()) {
+        std::memcpy(end, piece.data(), piece.size());
+      }
+      end += piece.size();
+    }
+    *end = '\0';
+    return text;
   }
   void Free() {
     while (blocks_ != nullptr) {
@@ -70,7 +97,8 @@ class Arena {
   Block* blocks_ = nullptr;
 };
 
-// Filled by the static constructors of the author's files, in any order, so it must be constant-initialised itself.
+// Filled by the static constructors of the author's files, in any order, so it must be
+// constant-initialised itself.
 struct Library {
   PointerList ops;
   PointerList kernels;
@@ -82,12 +110,14 @@ struct Library {
 
 inline Library library{};
 
-inline int32_t Describe(oneop_handshake* handshake) {
+ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   handshake->library_abi_major = ONEOP_ABI_MAJOR;
   handshake->library_abi_minor = ONEOP_ABI_MINOR;
   handshake->library_sdk = ONEOP_SDK_VERSION;
   handshake->library = nullptr;
-  if (handshake->host_abi_major != ONEOP_ABI_MAJOR) { return ONEOP_OK; }
+  if (handshake->host_abi_major != ONEOP_ABI_MAJOR) {
+    return ONEOP_OK;
+  }
   // Every caller writes the same values, so it does not matter how many do.
   oneop_library* out = &library.description;
   out->size = sizeof(oneop_library);
@@ -109,7 +139,7 @@ struct Registered {
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 extern "C" __attribute__((used, visibility("default"))) inline int32_t oneop_plugin(
     oneop_handshake* handshake) {

@@ -32,14 +32,18 @@ struct ParallelBody {
 
 inline void ParallelFor(const oneop_host* host, int64_t begin, int64_t end, int64_t grain,
                         RangeFn fn) {
-  if (begin >= end) { return; }
+  if (begin >= end) {
+    return;
+  }
   if (host == nullptr || host->parallel_for == nullptr || end - begin <= grain) {
     fn(begin, end);
     return;
   }
   ParallelBody body{fn, nullptr, 0};
   host->parallel_for(begin, end, grain < 1 ? 1 : grain, &ParallelBody::Run, &body);
-  if (body.error) { std::rethrow_exception(body.error); }
+  if (body.error) {
+    std::rethrow_exception(body.error);
+  }
 }
 
 }  // namespace sdk
@@ -58,7 +62,7 @@ inline int32_t num_threads() {
   return host == nullptr || host->num_threads == nullptr ? 1 : host->num_threads();
 }
 
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 
@@ -66,7 +70,9 @@ namespace oneflow ONEOP_HIDDEN {
 template <class F>
 void MultiThreadLoop(size_t count, const F& fn) {
   ::oneop::parallel_for(0, static_cast<int64_t>(count), 1, [&fn](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i != end; ++i) { fn(static_cast<size_t>(i)); }
+    for (int64_t i = begin; i != end; ++i) {
+      fn(static_cast<size_t>(i));
+    }
   });
 }
 
@@ -77,6 +83,6 @@ void MultiThreadLoopInOpKernel(size_t count, const F& fn) {
 }
 }  // namespace user_op
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEOP_SDK_PARALLEL_H_

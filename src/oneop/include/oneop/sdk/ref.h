@@ -1,4 +1,5 @@
-// oneop/sdk/ref.h: proxies for what one API generation returns as a pointer and another one as a reference or value.
+// oneop/sdk/ref.h: proxies for what one API generation returns as a pointer and another one as a
+// reference or value.
 #ifndef ONEOP_SDK_REF_H_
 #define ONEOP_SDK_REF_H_
 
@@ -7,7 +8,8 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-// `*ref`, `ref->`, `T* p = ref`, `const T& t = ref`, `T t = ref`, `ref == t`: all work, with no flag.
+// `*ref`, `ref->`, `T* p = ref`, `const T& t = ref`, `T t = ref`, `ref == t`: all work, with no
+// flag.
 template <class T>
 class RefBase {
  public:
@@ -79,12 +81,12 @@ class StrideRef : public RefBase<oneflow::Stride>, public ShapeReader<StrideRef>
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 
 inline Shape::Shape(const ::oneop::sdk::ShapeRef& ref) : Shape(*ref) {}
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEOP_SDK_REF_H_

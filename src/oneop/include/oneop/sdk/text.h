@@ -3,6 +3,7 @@
 #define ONEOP_SDK_TEXT_H_
 
 #include <cstdio>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -33,6 +34,27 @@ ONEOP_COLD inline void AppendText(std::string* out, std::string_view text) {
   out->append(text.data(), text.size());
 }
 
+// The pieces, one after the other. Cheaper to compile than a chain of appends.
+ONEOP_COLD inline std::string Join(std::initializer_list<std::string_view> pieces) {
+  std::string text;
+  for (std::string_view piece : pieces) {
+    text.append(piece.data(), piece.size());
+  }
+  return text;
+}
+
+// Digits that live as long as the expression they are used in.
+class Digits {
+ public:
+  ONEOP_COLD explicit Digits(int64_t value)
+      : length_(std::snprintf(text_, sizeof text_, "%lld", static_cast<long long>(value))) {}
+  operator std::string_view() const { return {text_, static_cast<size_t>(length_)}; }
+
+ private:
+  char text_[24];
+  int length_;
+};
+
 // Which of several ways to print a type exists.
 template <class T, class = void>
 struct HasToString : std::false_type {};
@@ -46,8 +68,9 @@ struct HasEnumName<T, std::void_t<decltype(OneopEnumName(std::declval<T>()))>> :
 template <class T, class = void>
 struct IsRange : std::false_type {};
 template <class T>
-struct IsRange<T, std::void_t<decltype(std::declval<const T&>().begin() !=
-                                       std::declval<const T&>().end())>> : std::true_type {};
+struct IsRange<
+    T, std::void_t<decltype(std::declval<const T&>().begin() != std::declval<const T&>().end())>>
+    : std::true_type {};
 template <class T, class = void>
 struct IsProxy : std::false_type {};
 template <class T>
@@ -105,6 +128,6 @@ void AppendValue(std::string* out, const T& value) {
 }
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEOP_SDK_TEXT_H_

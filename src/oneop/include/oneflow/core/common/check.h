@@ -1,4 +1,5 @@
-// oneflow/core/common/check.h: CHECK, LOG, CHECK_*_OR_RETURN. Nothing here ends the process: a failed CHECK throws.
+// oneflow/core/common/check.h: CHECK, LOG, CHECK_*_OR_RETURN. Nothing here ends the process: a
+// failed CHECK throws.
 #ifndef ONEFLOW_CORE_COMMON_CHECK_H_
 #define ONEFLOW_CORE_COMMON_CHECK_H_
 
@@ -15,7 +16,9 @@ class LogLine {
       : level_(level), file_(file), line_(line) {}
   ~LogLine() {
     const oneop_host* host = library.host;
-    if (host == nullptr || host->log == nullptr) { return; }
+    if (host == nullptr || host->log == nullptr) {
+      return;
+    }
     host->log(level_, text_.data(), static_cast<int64_t>(text_.size()), file_, line_);
   }
   template <class T>
@@ -56,15 +59,18 @@ ONEOP_COLD oneflow::Error CheckFailedOn(const A& a, const B& b, const char* cond
   return CheckFailedValues(condition, left, right, file, line);
 }
 
-// glog's CHECK_EQ compares signed with unsigned too; the author's -Wall should not report this file.
+// glog's CHECK_EQ compares signed with unsigned too; the author's -Wall should not report this
+// file.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare"
-#define ONEOP_CHECK_FUNCTION(name, op)                                                             \
-  template <class A, class B>                                                                      \
-  inline oneflow::Error name(const A& a, const B& b, const char* condition, const char* file,      \
-                             int32_t line) {                                                       \
-    if (ONEOP_LIKELY(a op b)) { return oneflow::Error(); }                                         \
-    return CheckFailedOn(a, b, condition, file, line);                                             \
+#define ONEOP_CHECK_FUNCTION(name, op)                                                        \
+  template <class A, class B>                                                                 \
+  inline oneflow::Error name(const A& a, const B& b, const char* condition, const char* file, \
+                             int32_t line) {                                                  \
+    if (ONEOP_LIKELY(a op b)) {                                                               \
+      return oneflow::Error();                                                                \
+    }                                                                                         \
+    return CheckFailedOn(a, b, condition, file, line);                                        \
   }
 ONEOP_CHECK_FUNCTION(CheckEq, ==)
 ONEOP_CHECK_FUNCTION(CheckNe, !=)
@@ -77,25 +83,29 @@ ONEOP_CHECK_FUNCTION(CheckGe, >=)
 
 template <class T>
 T&& CheckNotNull(T&& pointer, const char* condition, const char* file, int32_t line) {
-  if (ONEOP_LIKELY(pointer != nullptr)) { return static_cast<T&&>(pointer); }
+  if (ONEOP_LIKELY(pointer != nullptr)) {
+    return static_cast<T&&>(pointer);
+  }
   Throw(oneflow::Error(ONEOP_ERROR_CHECK, file, line, condition));
 }
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 // `switch` keeps an `else` of the author's from binding to our `if`.
-#define ONEOP_UNLESS(condition) \
-  switch (0)                    \
-  case 0:                       \
-  default:                      \
-    if (ONEOP_LIKELY(condition)) {} else
+#define ONEOP_UNLESS(condition)    \
+  switch (0)                       \
+  case 0:                          \
+  default:                         \
+    if (ONEOP_LIKELY(condition)) { \
+    } else
 
-#define ONEOP_UNLESS_OK(error)                      \
-  switch (0)                                        \
-  case 0:                                           \
-  default:                                          \
-    if (::oneflow::Error oneop_error = error; oneop_error.ok()) {} else
+#define ONEOP_UNLESS_OK(error)                                    \
+  switch (0)                                                      \
+  case 0:                                                         \
+  default:                                                        \
+    if (::oneflow::Error oneop_error = error; oneop_error.ok()) { \
+    } else
 
 #define ONEOP_CHECK_ERROR(text) ::oneflow::Error(ONEOP_ERROR_CHECK, __FILE__, __LINE__, text)
 #define ONEOP_CHECK_OP(name, op, a, b) \
@@ -113,10 +123,12 @@ T&& CheckNotNull(T&& pointer, const char* condition, const char* file, int32_t l
 #undef CHECK_NOTNULL
 #undef LOG
 #undef VLOG
-#define CHECK(...) \
-  ONEOP_UNLESS(__VA_ARGS__) ::oneop::sdk::Thrower() & ONEOP_CHECK_ERROR("Check failed: " #__VA_ARGS__)
-#define ONEOP_CHECK_OP_THROW(name, op, a, b) \
-  ONEOP_CHECK_OP(name, op, a, b)::oneop::sdk::Thrower() & static_cast<::oneflow::Error&&>(oneop_error)
+#define CHECK(...)                                   \
+  ONEOP_UNLESS(__VA_ARGS__)::oneop::sdk::Thrower() & \
+      ONEOP_CHECK_ERROR("Check failed: " #__VA_ARGS__)
+#define ONEOP_CHECK_OP_THROW(name, op, a, b)              \
+  ONEOP_CHECK_OP(name, op, a, b)::oneop::sdk::Thrower() & \
+      static_cast<::oneflow::Error&&>(oneop_error)
 #define CHECK_EQ(a, b) ONEOP_CHECK_OP_THROW(CheckEq, ==, a, b)
 #define CHECK_NE(a, b) ONEOP_CHECK_OP_THROW(CheckNe, !=, a, b)
 #define CHECK_LT(a, b) ONEOP_CHECK_OP_THROW(CheckLt, <, a, b)
@@ -138,7 +150,9 @@ T&& CheckNotNull(T&& pointer, const char* condition, const char* file, int32_t l
 #define CHECK_NOTNULL_OR_THROW CHECK_NOTNULL
 #define PCHECK CHECK
 #ifdef NDEBUG
-#define ONEOP_DEBUG_ONLY if (true) {} else
+#define ONEOP_DEBUG_ONLY \
+  if (true) {            \
+  } else
 #else
 #define ONEOP_DEBUG_ONLY
 #endif
@@ -151,7 +165,8 @@ T&& CheckNotNull(T&& pointer, const char* condition, const char* file, int32_t l
 #define DCHECK_GE(a, b) ONEOP_DEBUG_ONLY CHECK_GE(a, b)
 
 #define THROW(kind) ::oneop::sdk::Thrower() & ::oneflow::Error::kind()
-#define UNIMPLEMENTED() ::oneop::sdk::Thrower() & ::oneflow::Error::UnimplementedError() << "UNIMPLEMENTED "
+#define UNIMPLEMENTED() \
+  ::oneop::sdk::Thrower() & ::oneflow::Error::UnimplementedError() << "UNIMPLEMENTED "
 #define TODO() ::oneop::sdk::Thrower() & ::oneflow::Error::TodoError() << "TODO "
 
 // --- Logging ---
@@ -174,7 +189,8 @@ T&& CheckNotNull(T&& pointer, const char* condition, const char* file, int32_t l
 
 // --- Checks that return the error ---
 
-#define CHECK_OR_RETURN(...) ONEOP_UNLESS(__VA_ARGS__) return ONEOP_CHECK_ERROR("Check failed: " #__VA_ARGS__)
+#define CHECK_OR_RETURN(...) \
+  ONEOP_UNLESS(__VA_ARGS__) return ONEOP_CHECK_ERROR("Check failed: " #__VA_ARGS__)
 #define ONEOP_CHECK_OP_RETURN(name, op, a, b) \
   ONEOP_CHECK_OP(name, op, a, b) return static_cast<::oneflow::Error&&>(oneop_error)
 #define CHECK_EQ_OR_RETURN(a, b) ONEOP_CHECK_OP_RETURN(CheckEq, ==, a, b)

@@ -12,8 +12,8 @@
 
 namespace oneflow ONEOP_HIDDEN {
 
-// The numbers are those of the ABI, so a cast is the whole translation. kOFRecord and the like exist for the sake of
-// sources that name them; no tensor has them.
+// The numbers are those of the ABI, so a cast is the whole translation. kOFRecord and the like
+// exist for the sake of sources that name them; no tensor has them.
 enum DataType : int32_t {
   kInvalidDataType = ONEOP_DTYPE_INVALID,
   kChar = ONEOP_DTYPE_CHAR,
@@ -45,39 +45,47 @@ enum DataType : int32_t {
 
 struct DataTypeFacts {
   const char* name;
-  uint8_t size;
+  const char* cpp_name;
+  int32_t size;
 };
 
-ONEOP_COLD inline DataTypeFacts FactsOf(DataType type) {
-  switch (type) {
-    case kInvalidDataType: return {"kInvalidDataType", 0};
-    case kChar: return {"kChar", 1};
-    case kFloat: return {"kFloat", 4};
-    case kDouble: return {"kDouble", 8};
-    case kInt8: return {"kInt8", 1};
-    case kInt32: return {"kInt32", 4};
-    case kInt64: return {"kInt64", 8};
-    case kUInt8: return {"kUInt8", 1};
-    case kOFRecord: return {"kOFRecord", 0};
-    case kFloat16: return {"kFloat16", 2};
-    case kTensorBuffer: return {"kTensorBuffer", 0};
-    case kBFloat16: return {"kBFloat16", 2};
-    case kBool: return {"kBool", 1};
-    case kUInt16: return {"kUInt16", 2};
-    case kUInt32: return {"kUInt32", 4};
-    case kUInt64: return {"kUInt64", 8};
-    case kUInt128: return {"kUInt128", 16};
-    case kInt16: return {"kInt16", 2};
-    case kInt128: return {"kInt128", 16};
-    case kComplex32: return {"kComplex32", 4};
-    case kComplex64: return {"kComplex64", 8};
-    case kComplex128: return {"kComplex128", 16};
-    case kFloat8E4M3FN: return {"kFloat8E4M3FN", 1};
-    case kFloat8E5M2: return {"kFloat8E5M2", 1};
-    case kFloat8E4M3FNUZ: return {"kFloat8E4M3FNUZ", 1};
-    case kFloat8E5M2FNUZ: return {"kFloat8E5M2FNUZ", 1};
-  }
-  return {"an unknown data type", 0};
+// By number: a table compiles to no code.
+inline const DataTypeFacts& FactsOf(DataType type) {
+  static constexpr DataTypeFacts kFacts[] = {
+      {"kInvalidDataType", "", 0},
+      {"kChar", "char", 1},
+      {"kFloat", "float", 4},
+      {"kDouble", "double", 8},
+      {"kInt8", "int8_t", 1},
+      {"kInt32", "int32_t", 4},
+      {"kInt64", "int64_t", 8},
+      {"kUInt8", "uint8_t", 1},
+      {"kOFRecord", "OFRecord", 0},
+      {"kFloat16", "float16", 2},
+      {"kTensorBuffer", "TensorBuffer", 0},
+      {"kBFloat16", "bfloat16", 2},
+      {"kBool", "bool", 1},
+      {"kUInt16", "uint16_t", 2},
+      {"kUInt32", "uint32_t", 4},
+      {"kUInt64", "uint64_t", 8},
+      {"kUInt128", "uint128_t", 16},
+      {"kInt16", "int16_t", 2},
+      {"kInt128", "int128_t", 16},
+      {"kComplex32", "complex<float16>", 4},
+      {"kComplex64", "std::complex<float>", 8},
+      {"kComplex128", "std::complex<double>", 16},
+      {"kFloat8E4M3FN", "float8", 1},
+      {"kFloat8E5M2", "float8", 1},
+      {"kFloat8E4M3FNUZ", "float8", 1},
+      {"kFloat8E5M2FNUZ", "float8", 1},
+      {"an unknown data type", "", 0},
+  };
+  constexpr int32_t kLast = kComplex128, kFloat8 = kFloat8E4M3FN, kUnknown = kLast + 5;
+  const int32_t code = type;
+  const bool is_float8 = code >= kFloat8 && code < kFloat8 + 4;
+  return kFacts[code >= 0 && code <= kLast ? code
+                : is_float8                ? code - kFloat8 + kLast + 1
+                                           : kUnknown];
 }
 
 inline const char* OneopEnumName(DataType type) { return FactsOf(type).name; }
@@ -86,10 +94,10 @@ inline size_t GetSizeOfDataType(DataType type) { return FactsOf(type).size; }
 
 template <class T>
 struct GetDataType;
-#define ONEOP_DATA_TYPE_OF(cpp, code)              \
-  template <>                                      \
-  struct GetDataType<cpp> {                        \
-    static constexpr DataType value = code;        \
+#define ONEOP_DATA_TYPE_OF(cpp, code)       \
+  template <>                               \
+  struct GetDataType<cpp> {                 \
+    static constexpr DataType value = code; \
   };
 ONEOP_DATA_TYPE_OF(void, kChar)
 ONEOP_DATA_TYPE_OF(char, kChar)
@@ -145,6 +153,6 @@ inline T GetOneVal() {
   return static_cast<T>(1);
 }
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_COMMON_DATA_TYPE_H_

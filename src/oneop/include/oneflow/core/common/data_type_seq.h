@@ -9,8 +9,8 @@
 #define FLOAT16_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(float16, DataType::kFloat16)
 #define BFLOAT16_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(bfloat16, DataType::kBFloat16)
 #define HALF_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(half, DataType::kFloat16)
-#define FLOATING_DATA_TYPE_SEQ                   \
-  OF_PP_MAKE_TUPLE_SEQ(float, DataType::kFloat)  \
+#define FLOATING_DATA_TYPE_SEQ                  \
+  OF_PP_MAKE_TUPLE_SEQ(float, DataType::kFloat) \
   OF_PP_MAKE_TUPLE_SEQ(double, DataType::kDouble)
 #define SIGNED_INT_DATA_TYPE_SEQ                  \
   OF_PP_MAKE_TUPLE_SEQ(int8_t, DataType::kInt8)   \
@@ -29,8 +29,8 @@
   ARITHMETIC_DATA_TYPE_SEQ CHAR_DATA_TYPE_SEQ UNSIGNED_INT_DATA_TYPE_SEQ BOOL_DATA_TYPE_SEQ
 #define POD_AND_HALF_DATA_TYPE_SEQ POD_DATA_TYPE_SEQ FLOAT16_DATA_TYPE_SEQ
 #define ALL_DATA_TYPE_SEQ POD_DATA_TYPE_SEQ
-#define DEVICE_TYPE_SEQ                    \
-  OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCPU)   \
+#define DEVICE_TYPE_SEQ                  \
+  OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCPU) \
   OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCUDA)
 
 #endif  // ONEFLOW_CORE_COMMON_DATA_TYPE_SEQ_H_

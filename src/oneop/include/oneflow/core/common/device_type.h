@@ -21,31 +21,28 @@ enum DeviceType : int32_t {
   kXPU = 7,
 };
 
-ONEOP_COLD inline const char* OneopEnumName(DeviceType type) {
-  switch (type) {
-    case kInvalidDevice: return "kInvalidDevice";
-    case kCPU: return "kCPU";
-    case kCUDA: return "kCUDA";
-    case kMockDevice: return "kMockDevice";
-    case kMeta: return "kMeta";
-    case kMLU: return "kMLU";
-    case kNPU: return "kNPU";
-    case kXPU: return "kXPU";
-  }
-  return "an unknown device";
+inline const char* OneopEnumName(DeviceType type) {
+  static constexpr const char* kNames[] = {"kInvalidDevice", "kCPU", "kCUDA", "kMockDevice",
+                                           "kMeta",          "kMLU", "kNPU",  "kXPU"};
+  const int32_t code = type;
+  return code >= 0 && code <= kXPU ? kNames[code] : "an unknown device";
 }
 inline std::string DeviceType_Name(DeviceType type) { return OneopEnumName(type); }
 
 // The tags of the placements of 2020.
 inline const char* DeviceTag4DeviceType(DeviceType type) {
   switch (type) {
-    case kCPU: return "cpu";
-    case kCUDA: return "gpu";
-    case kMeta: return "meta";
-    default: return "other";
+    case kCPU:
+      return "cpu";
+    case kCUDA:
+      return "gpu";
+    case kMeta:
+      return "meta";
+    default:
+      return "other";
   }
 }
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_COMMON_DEVICE_TYPE_H_

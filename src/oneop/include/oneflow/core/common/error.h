@@ -1,4 +1,5 @@
-// oneflow/core/common/error.h: an error with kind, text and place, and the exception that carries it.
+// oneflow/core/common/error.h: an error with kind, text and place, and the exception that carries
+// it.
 #ifndef ONEFLOW_CORE_COMMON_ERROR_H_
 #define ONEFLOW_CORE_COMMON_ERROR_H_
 
@@ -19,16 +20,18 @@ class Error {
     int32_t kind;
     const char* file;
     int32_t line;
-    std::string message;   // what the author streamed
-    std::string fallback;  // the failed condition; stands alone if nothing was streamed
-    std::string trace;     // the JUSTs that it passed
+    const oneop_tensor* tensor;  // that the message is about; the edge knows its name
+    std::string message;         // what the author streamed
+    std::string fallback;        // the failed condition; stands alone if nothing was streamed
   };
 
   Error() = default;
   ONEOP_COLD Error(int32_t kind, const char* file, int32_t line, std::string_view fallback = {})
-      : contents_(new Contents{1, kind, file, line, {}, std::string(fallback), {}}) {}
+      : contents_(new Contents{1, kind, file, line, nullptr, {}, std::string(fallback)}) {}
   Error(const Error& other) : contents_(other.contents_) {
-    if (contents_ != nullptr) { __atomic_add_fetch(&contents_->references, 1, __ATOMIC_RELAXED); }
+    if (contents_ != nullptr) {
+      __atomic_add_fetch(&contents_->references, 1, __ATOMIC_RELAXED);
+    }
   }
   Error(Error&& other) noexcept : contents_(other.contents_) { other.contents_ = nullptr; }
   Error& operator=(Error other) noexcept {
@@ -36,26 +39,28 @@ class Error {
     return *this;
   }
   ~Error() {
-    if (contents_ != nullptr) { Release(); }
+    if (contents_ != nullptr) {
+      Release();
+    }
   }
 
   bool ok() const { return contents_ == nullptr; }
   int32_t kind() const { return contents_->kind; }
-  const char* file() const { return contents_->file; }
-  int32_t line() const { return contents_->line; }
+  Contents* contents() const { return contents_; }
 
-  // The message as the host gets it.
-  ONEOP_COLD std::string Message() const {
-    std::string text = contents_->message;
-    if (text.empty()) {
-      text = contents_->fallback;
-    } else if (!contents_->fallback.empty()) {
-      text.append(" (").append(contents_->fallback).append(")");
+  // Puts the message together, as the host gets it; from then on nothing is streamed any more.
+  ONEOP_COLD const char* Text() const {
+    std::string* message = &contents_->message;
+    std::string* fallback = &contents_->fallback;
+    if (message->empty()) {
+      message->swap(*fallback);
+    } else if (!fallback->empty()) {
+      message->append(" (").append(*fallback).append(")");
     }
-    if (text.empty()) { text = "failed without a message"; }
-    return text.append(contents_->trace);
+    fallback->clear();
+    return message->c_str();
   }
-  std::string msg() const { return Message(); }
+  std::string msg() const { return Text(); }
   const Error* operator->() const { return this; }
 
   template <class T>
@@ -74,17 +79,16 @@ class Error {
 
   // A JUST hands the error on.
   ONEOP_COLD Error&& From(const char* expression, const char* file, int32_t line) && {
-    std::string* trace = &contents_->trace;
-    trace->append("\n  from ").append(file).append(":");
-    ::oneop::sdk::AppendInt(trace, line);
-    trace->append(": ").append(expression);
+    using ::oneop::sdk::Digits;
+    Text();
+    contents_->message +=
+        ::oneop::sdk::Join({"\n  from ", file, ":", Digits(line), ": ", expression});
     return static_cast<Error&&>(*this);
   }
 
-#define ONEOP_ERROR_KIND(name, kind)                         \
-  static Error name(const char* file = __builtin_FILE(),     \
-                    int32_t line = __builtin_LINE()) {       \
-    return Error(kind, file, line);                          \
+#define ONEOP_ERROR_KIND(name, kind)                                                        \
+  static Error name(const char* file = __builtin_FILE(), int32_t line = __builtin_LINE()) { \
+    return Error(kind, file, line);                                                         \
   }
   ONEOP_ERROR_KIND(CheckFailed, ONEOP_ERROR_CHECK)
   ONEOP_ERROR_KIND(CheckFailedError, ONEOP_ERROR_CHECK)
@@ -118,31 +122,38 @@ class Error {
     }
   }
   ONEOP_COLD void Release() {
-    if (__atomic_sub_fetch(&contents_->references, 1, __ATOMIC_ACQ_REL) == 0) { delete contents_; }
+    if (__atomic_sub_fetch(&contents_->references, 1, __ATOMIC_ACQ_REL) == 0) {
+      delete contents_;
+    }
   }
 
   Contents* contents_ = nullptr;
 };
 
-// What CHECK, LOG(FATAL) and the SDK itself throw. It never leaves the library: the callbacks turn it into a status.
+// What CHECK, LOG(FATAL) and the SDK itself throw. It never leaves the library: the callbacks turn
+// it into a status.
 class Exception : public std::exception {
  public:
-  explicit Exception(Error error) : error_(static_cast<Error&&>(error)), text_(error_.Message()) {}
-  const char* what() const noexcept override { return text_.c_str(); }
+  explicit Exception(const Error& error) : error_(error) {}
+  const char* what() const noexcept override { return error_.Text(); }
   const Error& error() const { return error_; }
 
  private:
   Error error_;
-  std::string text_;
 };
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-[[noreturn]] ONEOP_COLD inline void Throw(oneflow::Error error) {
-  throw oneflow::Exception(static_cast<oneflow::Error&&>(error));
+[[noreturn]] ONEOP_COLD inline void Throw(const oneflow::Error& error) {
+  throw oneflow::Exception(error);
+}
+
+[[noreturn]] ONEOP_COLD inline void ThrowText(int32_t kind,
+                                              std::initializer_list<std::string_view> pieces) {
+  Throw(oneflow::Error(kind, nullptr, 0, Join(pieces)));
 }
 
 // `Thrower() & error << ...` throws after the whole message has been streamed.
@@ -151,6 +162,6 @@ struct Thrower {
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_COMMON_ERROR_H_

@@ -17,7 +17,8 @@ struct IsScalarType : std::is_scalar<T> {};
 template <class T>
 struct IsScalarType<Symbol<T>> : std::true_type {};
 
-// Scalars are held by value, references by pointer, everything else by shared_ptr: that is what JUST yields.
+// Scalars are held by value, references by pointer, everything else by shared_ptr: that is what
+// JUST yields.
 template <class T, class = void>
 class Maybe {
  public:
@@ -93,7 +94,7 @@ class Maybe<void, void> {
   Error error_;
 };
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -108,51 +109,54 @@ T& Unbox(oneflow::ReferenceBox<T> box) {
 }
 
 inline void ThrowIfError(const oneflow::Maybe<void>& result) {
-  if (!result.IsOk()) { Throw(result.error()); }
+  if (!result.IsOk()) {
+    Throw(result.error());
+  }
 }
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 // A statement expression, so that the error can leave the author's function.
-#define JUST(...)                                                                             \
-  ::oneop::sdk::Unbox(({                                                                      \
-    auto&& oneop_maybe = (__VA_ARGS__);                                                       \
-    if (!oneop_maybe.IsOk()) {                                                                \
-      return ::oneflow::Error(oneop_maybe.error()).From("JUST(" #__VA_ARGS__ ")", __FILE__, __LINE__); \
-    }                                                                                         \
-    oneop_maybe.OneopTake();                                                                  \
+#define JUST(...)                                              \
+  ::oneop::sdk::Unbox(({                                       \
+    auto&& oneop_maybe = (__VA_ARGS__);                        \
+    if (!oneop_maybe.IsOk()) {                                 \
+      return ::oneflow::Error(oneop_maybe.error())             \
+          .From("JUST(" #__VA_ARGS__ ")", __FILE__, __LINE__); \
+    }                                                          \
+    oneop_maybe.OneopTake();                                   \
   }))
 
-#define JUST_MSG(value, ...)                                                       \
-  ::oneop::sdk::Unbox(({                                                           \
-    auto&& oneop_maybe = (value);                                                  \
-    if (!oneop_maybe.IsOk()) {                                                     \
-      return (::oneflow::Error(oneop_maybe.error()) << " " << __VA_ARGS__)         \
-          .From("JUST_MSG(" #value ")", __FILE__, __LINE__);                       \
-    }                                                                              \
-    oneop_maybe.OneopTake();                                                       \
+#define JUST_MSG(value, ...)                                               \
+  ::oneop::sdk::Unbox(({                                                   \
+    auto&& oneop_maybe = (value);                                          \
+    if (!oneop_maybe.IsOk()) {                                             \
+      return (::oneflow::Error(oneop_maybe.error()) << " " << __VA_ARGS__) \
+          .From("JUST_MSG(" #value ")", __FILE__, __LINE__);               \
+    }                                                                      \
+    oneop_maybe.OneopTake();                                               \
   }))
 
-#define CHECK_JUST(...)                                                                        \
-  ::oneop::sdk::Unbox(({                                                                       \
-    auto&& oneop_maybe = (__VA_ARGS__);                                                        \
-    if (!oneop_maybe.IsOk()) {                                                                 \
-      ::oneop::sdk::Throw(::oneflow::Error(oneop_maybe.error())                                \
-                              .From("CHECK_JUST(" #__VA_ARGS__ ")", __FILE__, __LINE__));      \
-    }                                                                                          \
-    oneop_maybe.OneopTake();                                                                   \
+#define CHECK_JUST(...)                                                                   \
+  ::oneop::sdk::Unbox(({                                                                  \
+    auto&& oneop_maybe = (__VA_ARGS__);                                                   \
+    if (!oneop_maybe.IsOk()) {                                                            \
+      ::oneop::sdk::Throw(::oneflow::Error(oneop_maybe.error())                           \
+                              .From("CHECK_JUST(" #__VA_ARGS__ ")", __FILE__, __LINE__)); \
+    }                                                                                     \
+    oneop_maybe.OneopTake();                                                              \
   }))
 
 #define TRY(...) (__VA_ARGS__)
 
-#define OF_RETURN_IF_ERROR(...)                                                        \
-  do {                                                                                 \
-    auto&& oneop_maybe = (__VA_ARGS__);                                                \
-    if (!oneop_maybe.IsOk()) {                                                         \
-      return ::oneflow::Error(oneop_maybe.error())                                     \
-          .From("OF_RETURN_IF_ERROR(" #__VA_ARGS__ ")", __FILE__, __LINE__);           \
-    }                                                                                  \
+#define OF_RETURN_IF_ERROR(...)                                              \
+  do {                                                                       \
+    auto&& oneop_maybe = (__VA_ARGS__);                                      \
+    if (!oneop_maybe.IsOk()) {                                               \
+      return ::oneflow::Error(oneop_maybe.error())                           \
+          .From("OF_RETURN_IF_ERROR(" #__VA_ARGS__ ")", __FILE__, __LINE__); \
+    }                                                                        \
   } while (0)
 
 #endif  // ONEFLOW_CORE_COMMON_MAYBE_H_

@@ -1,4 +1,5 @@
-// oneflow/core/common/shape.h: Shape (owns its extents), ShapeView and MutShapeView (look at a tensor's), Stride.
+// oneflow/core/common/shape.h: Shape (owns its extents), ShapeView and MutShapeView (look at a
+// tensor's), Stride.
 #ifndef ONEFLOW_CORE_COMMON_SHAPE_H_
 #define ONEFLOW_CORE_COMMON_SHAPE_H_
 
@@ -23,7 +24,9 @@ class ShapeReader {
   const int64_t* ptr() const { return self().OneopDims(); }
   int64_t At(int64_t axis) const {
     const int64_t ndim = NumAxes();
-    if (!ONEOP_LIKELY(axis >= 0 && axis < ndim)) { ThrowAxis(axis, ndim); }
+    if (!ONEOP_LIKELY(axis >= 0 && axis < ndim)) {
+      ThrowAxis(axis, ndim);
+    }
     return ptr()[axis];
   }
   int64_t at(int64_t axis) const { return At(axis); }
@@ -31,7 +34,9 @@ class ShapeReader {
   int64_t elem_cnt() const { return Product(0, NumAxes()); }
   int64_t Count(int64_t begin) const { return Count(begin, NumAxes()); }
   int64_t Count(int64_t begin, int64_t end) const {
-    if (!ONEOP_LIKELY(begin >= 0 && begin <= end && end <= NumAxes())) { ThrowAxis(end, NumAxes()); }
+    if (!ONEOP_LIKELY(begin >= 0 && begin <= end && end <= NumAxes())) {
+      ThrowAxis(end, NumAxes());
+    }
     return Product(begin, end);
   }
   size_t size() const { return static_cast<size_t>(NumAxes()); }
@@ -47,7 +52,9 @@ class ShapeReader {
   ONEOP_COLD std::string ToString() const {
     std::string text = "(";
     for (const int64_t* dim = begin(); dim != end(); ++dim) {
-      if (dim != begin()) { text += ","; }
+      if (dim != begin()) {
+        text += ",";
+      }
       AppendInt(&text, *dim);
     }
     return text += ")";
@@ -55,17 +62,25 @@ class ShapeReader {
   std::string DebugStr() const { return ToString(); }
   template <class Other>
   bool Containing(const Other& small) const {
-    if (NumAxes() < small.NumAxes()) { return false; }
+    if (NumAxes() < small.NumAxes()) {
+      return false;
+    }
     for (int64_t i = 0; i != small.NumAxes(); ++i) {
-      if (small.ptr()[i] != ptr()[i]) { return false; }
+      if (small.ptr()[i] != ptr()[i]) {
+        return false;
+      }
     }
     return true;
   }
   template <class Other>
   bool MatchBeforeLastDim(const Other& other) const {
-    if (NumAxes() != other.NumAxes()) { return false; }
+    if (NumAxes() != other.NumAxes()) {
+      return false;
+    }
     for (int64_t i = 0; i + 1 < NumAxes(); ++i) {
-      if (other.ptr()[i] != ptr()[i]) { return false; }
+      if (other.ptr()[i] != ptr()[i]) {
+        return false;
+      }
     }
     return true;
   }
@@ -75,7 +90,9 @@ class ShapeReader {
   const Self& self() const { return static_cast<const Self&>(*this); }
   int64_t Product(int64_t begin, int64_t end) const {
     int64_t count = 1;
-    for (int64_t i = begin; i < end; ++i) { count *= ptr()[i]; }
+    for (int64_t i = begin; i < end; ++i) {
+      count *= ptr()[i];
+    }
     return count;
   }
 };
@@ -83,11 +100,15 @@ class ShapeReader {
 template <class A, class B>
 bool SameDims(const A& a, const B& b) {
   const int64_t ndim = a.OneopNdim();
-  if (ndim != b.OneopNdim()) { return false; }
+  if (ndim != b.OneopNdim()) {
+    return false;
+  }
   const int64_t* p = a.OneopDims();
   const int64_t* q = b.OneopDims();
   for (int64_t i = 0; i != ndim; ++i) {
-    if (p[i] != q[i]) { return false; }
+    if (p[i] != q[i]) {
+      return false;
+    }
   }
   return true;
 }
@@ -103,13 +124,13 @@ bool operator!=(const ShapeReader<A>& a, const ShapeReader<B>& b) {
 }
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 class ShapeRef;
 }
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 
@@ -129,7 +150,9 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
   const DimVector& dim_vec() const& { return dims_; }
   DimVector dim_vec() && { return dims_; }  // safe in `for (x : ctx->Attr<Shape>("s").dim_vec())`
   void Set(int64_t axis, int64_t extent) {
-    if (!ONEOP_LIKELY(axis >= 0 && axis < NumAxes())) { ::oneop::sdk::ThrowAxis(axis, NumAxes()); }
+    if (!ONEOP_LIKELY(axis >= 0 && axis < NumAxes())) {
+      ::oneop::sdk::ThrowAxis(axis, NumAxes());
+    }
     dims_[axis] = extent;
   }
   void assign(const DimVector& dims) { dims_ = dims; }
@@ -138,10 +161,14 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
     dims_.assign(begin, end);
   }
   void CheckNumAxesIdentical(const Shape& other) const {
-    if (NumAxes() != other.NumAxes()) { ::oneop::sdk::ThrowAxis(other.NumAxes(), NumAxes()); }
+    if (NumAxes() != other.NumAxes()) {
+      ::oneop::sdk::ThrowAxis(other.NumAxes(), NumAxes());
+    }
   }
   const Shape& CreateLeftExtendedShape(int64_t ndim) {
-    while (NumAxes() < ndim) { dims_.insert(dims_.begin(), 1); }
+    while (NumAxes() < ndim) {
+      dims_.insert(dims_.begin(), 1);
+    }
     return *this;
   }
   inline Shape RemoveOnes() const;
@@ -191,8 +218,12 @@ class MutShapeView : public ::oneop::sdk::ShapeReader<MutShapeView> {
     dims_[axis] = extent;
   }
   void set_shape(const ShapeView& shape) const {
-    if (shape.NumAxes() != ndim_) { ::oneop::sdk::ThrowAxis(shape.NumAxes(), ndim_); }
-    for (int64_t i = 0; i != ndim_; ++i) { dims_[i] = shape.ptr()[i]; }
+    if (shape.NumAxes() != ndim_) {
+      ::oneop::sdk::ThrowAxis(shape.NumAxes(), ndim_);
+    }
+    for (int64_t i = 0; i != ndim_; ++i) {
+      dims_[i] = shape.ptr()[i];
+    }
   }
   const MutShapeView* operator->() const { return this; }  // `t->mut_shape()->Set(..)` of 2020
 
@@ -213,7 +244,9 @@ class Stride : public ::oneop::sdk::ShapeReader<Stride> {
   explicit Stride(const DimVector& strides) : strides_(strides) {}
   explicit Stride(const Shape& shape) : strides_(static_cast<size_t>(shape.NumAxes())) {
     int64_t step = 1;
-    for (int64_t i = shape.NumAxes(); i-- > 0; step *= shape.ptr()[i]) { strides_[i] = step; }
+    for (int64_t i = shape.NumAxes(); i-- > 0; step *= shape.ptr()[i]) {
+      strides_[i] = step;
+    }
   }
   template <class It, class = decltype(*std::declval<It>())>
   Stride(It begin, It end) : strides_(begin, end) {}
@@ -235,26 +268,36 @@ class Stride : public ::oneop::sdk::ShapeReader<Stride> {
 inline Shape Shape::RemoveOnes() const {
   DimVector dims;
   for (int64_t dim : *this) {
-    if (dim != 1) { dims.push_back(dim); }
+    if (dim != 1) {
+      dims.push_back(dim);
+    }
   }
   return Shape(dims);
 }
 inline AxisVector Shape::Axes4BroadcastTo(const Shape& to) const {
   AxisVector axes;
   for (int64_t i = 0; i != NumAxes(); ++i) {
-    if (At(i) == 1 && to.At(i) != 1) { axes.push_back(i); }
+    if (At(i) == 1 && to.At(i) != 1) {
+      axes.push_back(i);
+    }
   }
   return axes;
 }
 inline int64_t ShiftNegativeAxis(int64_t axis, int64_t ndim) {
   const int64_t shifted = axis < 0 ? axis + ndim : axis;
-  if (shifted < 0 || shifted >= ndim) { ::oneop::sdk::ThrowAxis(axis, ndim); }
+  if (shifted < 0 || shifted >= ndim) {
+    ::oneop::sdk::ThrowAxis(axis, ndim);
+  }
   return shifted;
 }
 inline Shape CreateReducedShape(const ShapeView& shape, const AxisVector& axes) {
-  if (axes.empty()) { return Shape({1}); }
+  if (axes.empty()) {
+    return Shape({1});
+  }
   Shape reduced(shape);
-  for (int64_t axis : axes) { reduced.Set(ShiftNegativeAxis(axis, shape.NumAxes()), 1); }
+  for (int64_t axis : axes) {
+    reduced.Set(ShiftNegativeAxis(axis, shape.NumAxes()), 1);
+  }
   return reduced;
 }
 inline Shape CreateReducedShapeOrOnesShape(const ShapeView& shape, const AxisVector& axes) {
@@ -267,6 +310,6 @@ inline Shape CreateLeftExtendedShape(const ShapeView& shape, int64_t ndim) {
 }
 inline Shape ExpandDimIf0D(const Shape& shape) { return shape.NumAxes() == 0 ? Shape({1}) : shape; }
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_COMMON_SHAPE_H_

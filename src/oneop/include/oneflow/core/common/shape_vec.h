@@ -29,14 +29,18 @@ class DimVector {
   }
   DimVector(const DimVector& other) { assign(other.begin(), other.end()); }
   DimVector& operator=(const DimVector& other) {
-    if (this != &other) { assign(other.begin(), other.end()); }
+    if (this != &other) {
+      assign(other.begin(), other.end());
+    }
     return *this;
   }
 
   template <class It>
   void assign(It begin, It end) {
     size_ = 0;
-    for (; begin != end; ++begin) { push_back(static_cast<int64_t>(*begin)); }
+    for (; begin != end; ++begin) {
+      push_back(static_cast<int64_t>(*begin));
+    }
   }
   void push_back(int64_t value) {
     Need(size_ + 1);
@@ -48,7 +52,9 @@ class DimVector {
   void reserve(size_t count) { Need(count); }
   void resize(size_t count, int64_t value = 0) {
     Need(count);
-    for (size_t i = size_; i < count; ++i) { data_[i] = value; }
+    for (size_t i = size_; i < count; ++i) {
+      data_[i] = value;
+    }
     size_ = static_cast<int32_t>(count);
   }
   iterator insert(const_iterator at, int64_t value) { return insert(at, &value, &value + 1); }
@@ -61,14 +67,20 @@ class DimVector {
     const int64_t index = at - data_;
     const DimVector tail(at, cend());
     size_ = static_cast<int32_t>(index);
-    for (; begin != end; ++begin) { push_back(static_cast<int64_t>(*begin)); }
-    for (int64_t value : tail) { push_back(value); }
+    for (; begin != end; ++begin) {
+      push_back(static_cast<int64_t>(*begin));
+    }
+    for (int64_t value : tail) {
+      push_back(value);
+    }
     return data_ + index;
   }
   iterator erase(const_iterator at) { return erase(at, at + 1); }
   iterator erase(const_iterator first, const_iterator last) {
     iterator out = data_ + (first - data_);
-    for (; last != cend(); ++last) { *out++ = *last; }
+    for (; last != cend(); ++last) {
+      *out++ = *last;
+    }
     const iterator next = data_ + (first - data_);
     size_ = static_cast<int32_t>(out - data_);
     return next;
@@ -94,9 +106,13 @@ class DimVector {
   const int64_t& back() const { return data_[size_ - 1]; }
 
   friend bool operator==(const DimVector& a, const DimVector& b) {
-    if (a.size_ != b.size_) { return false; }
+    if (a.size_ != b.size_) {
+      return false;
+    }
     for (int32_t i = 0; i != a.size_; ++i) {
-      if (a.data_[i] != b.data_[i]) { return false; }
+      if (a.data_[i] != b.data_[i]) {
+        return false;
+      }
     }
     return true;
   }
@@ -104,13 +120,17 @@ class DimVector {
 
  private:
   static void Need(size_t count) {
-    if (ONEOP_LIKELY(count <= ONEOP_MAX_DIMS)) { return; }
+    if (ONEOP_LIKELY(count <= ONEOP_MAX_DIMS)) {
+      return;
+    }
     ::oneop::sdk::Throw(Error::InvalidValueError()
                         << "a shape has " << count << " dimensions, there may be "
                         << ONEOP_MAX_DIMS);
   }
   int64_t Checked(int64_t i) const {
-    if (ONEOP_LIKELY(i >= 0 && i < size_)) { return i; }
+    if (ONEOP_LIKELY(i >= 0 && i < size_)) {
+      return i;
+    }
     ::oneop::sdk::Throw(Error::IndexError()
                         << "axis " << i << " of a shape with " << size_ << " dimensions");
   }
@@ -121,6 +141,6 @@ class DimVector {
 
 using AxisVector = DimVector;
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_COMMON_SHAPE_VEC_H_

@@ -1,4 +1,5 @@
-// oneflow/core/framework/attr_value.h: the types of attributes, and C++ values in and out of the ABI's.
+// oneflow/core/framework/attr_value.h: the types of attributes, and C++ values in and out of the
+// ABI's.
 #ifndef ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
 #define ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
 
@@ -30,29 +31,33 @@ enum AttrType : int32_t {
 };
 using UserOpAttrType = AttrType;
 
-ONEOP_COLD inline const char* OneopEnumName(AttrType type) {
-  switch (type) {
-    case kAtInt32: return "int32_t";
-    case kAtInt64: return "int64_t";
-    case kAtBool: return "bool";
-    case kAtFloat: return "float";
-    case kAtDouble: return "double";
-    case kAtString: return "std::string";
-    case kAtShape: return "Shape";
-    case kAtDataType: return "DataType";
-    case kAtListInt32: return "std::vector<int32_t>";
-    case kAtListInt64: return "std::vector<int64_t>";
-    case kAtListFloat: return "std::vector<float>";
-    case kAtListDataType: return "std::vector<DataType>";
-    case kAtListShape: return "std::vector<Shape>";
-    case kAtListString: return "std::vector<std::string>";
-    case kAtComplexDouble: return "std::complex<double>";
-    case kAtBytes: return "std::vector<char>";
-  }
-  return "an unknown type";
+inline const char* OneopEnumName(AttrType type) {
+  static constexpr const char* kNames[] = {"?",
+                                           "int32_t",
+                                           "int64_t",
+                                           "bool",
+                                           "float",
+                                           "double",
+                                           "std::string",
+                                           "Shape",
+                                           "DataType",
+                                           "std::vector<int32_t>",
+                                           "std::vector<int64_t>",
+                                           "std::vector<float>",
+                                           "std::vector<DataType>",
+                                           "std::vector<Shape>",
+                                           "std::vector<std::string>",
+                                           "Stride",
+                                           "std::vector<Stride>",
+                                           "Device",
+                                           "std::complex<double>",
+                                           "MemoryFormat",
+                                           "std::vector<char>"};
+  const int32_t code = type;
+  return kNames[code >= 0 && code <= kAtBytes ? code : 0];
 }
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -63,12 +68,12 @@ using oneflow::AttrType;
 template <class T>
 struct AttrTraits;
 
-#define ONEOP_SCALAR_ATTR(cpp, code, field)                                              \
-  template <>                                                                            \
-  struct AttrTraits<cpp> {                                                               \
-    static constexpr AttrType kType = code;                                              \
+#define ONEOP_SCALAR_ATTR(cpp, code, field)                                               \
+  template <>                                                                             \
+  struct AttrTraits<cpp> {                                                                \
+    static constexpr AttrType kType = code;                                               \
     static cpp Get(const oneop_attr& attr) { return static_cast<cpp>(attr.value.field); } \
-    static void Put(oneop_attr* attr, cpp value, Arena*) { attr->value.field = value; }  \
+    static void Put(oneop_attr* attr, cpp value, Arena*) { attr->value.field = value; }   \
   };
 ONEOP_SCALAR_ATTR(int32_t, oneflow::kAtInt32, i)
 ONEOP_SCALAR_ATTR(int64_t, oneflow::kAtInt64, i)
@@ -174,7 +179,8 @@ struct AttrTraits<std::vector<E>> {
   }
 };
 
-// The type under which a value that an author writes is kept: a literal is a string, an enum stays what it is.
+// The type under which a value that an author writes is kept: a literal is a string, an enum stays
+// what it is.
 template <class T>
 using AttrCppType =
     std::conditional_t<std::is_convertible_v<const T&, std::string_view> && !std::is_class_v<T>,
@@ -189,7 +195,8 @@ void PutAttr(oneop_attr* attr, const char* name, const T& value, Arena* arena) {
   AttrTraits<Kept>::Put(attr, value, arena);
 }
 
-// `.Attr("x", kAtInt64, 10)`: a number takes the declared type. Anything else keeps its own, and the host complains.
+// `.Attr("x", kAtInt64, 10)`: a number takes the declared type. Anything else keeps its own, and
+// the host complains.
 inline void ConvertNumber(oneop_attr* attr, AttrType declared) {
   const auto is_integer = [](int32_t type) {
     return type == oneflow::kAtInt32 || type == oneflow::kAtInt64 || type == oneflow::kAtBool;
@@ -207,6 +214,6 @@ inline void ConvertNumber(oneop_attr* attr, AttrType declared) {
 }
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_

@@ -1,4 +1,5 @@
-// oneflow/core/framework/device.h: Symbol, Device and Stream, as op files name them in SetDeviceAndStreamInferFn.
+// oneflow/core/framework/device.h: Symbol, Device and Stream, as op files name them in
+// SetDeviceAndStreamInferFn.
 #ifndef ONEFLOW_CORE_FRAMEWORK_DEVICE_H_
 #define ONEFLOW_CORE_FRAMEWORK_DEVICE_H_
 
@@ -90,6 +91,6 @@ class DeviceAndStreamInferContext : public ::oneop::sdk::Context {
 };
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_DEVICE_H_

@@ -7,6 +7,7 @@
 #include "oneflow/core/common/preprocessor.h"
 #include "oneflow/core/common/shape.h"
 #include "oneflow/core/common/util.h"
+#include "oneflow/core/device/cuda_util.h"
 #include "oneflow/core/ep/include/stream.h"
 #include "oneflow/core/framework/device.h"
 #include "oneflow/core/framework/infer_util.h"
@@ -16,5 +17,6 @@
 #include "oneflow/core/framework/user_op_hob.h"
 #include "oneflow/core/framework/user_op_kernel_registry.h"
 #include "oneflow/core/framework/user_op_registry.h"
+#include "oneflow/core/kernel/new_kernel_util.h"
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_FRAMEWORK_H_

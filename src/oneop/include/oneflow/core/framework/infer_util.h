@@ -34,7 +34,9 @@ class InferContext : public ::oneop::sdk::Context {
   using Ref = ::oneop::sdk::Ref<T>;
 
   // --- 2020: pointers to everything. 2022: pointers to outputs. Now: references, and setters. ---
-  DescRef TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const { return DescRef(&Any(n, i)); }
+  DescRef TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return DescRef(&Any(n, i));
+  }
   ShapeRef Shape4ArgNameAndIndex(std::string_view n, int32_t i) const {
     return ShapeRef(Any(n, i).mut_shape());
   }
@@ -49,7 +51,9 @@ class InferContext : public ::oneop::sdk::Context {
     is_tensor_list_ = false;
     return Ref<bool>(&is_tensor_list_);
   }
-  const Stride& Stride4ArgNameAndIndex(std::string_view n, int32_t i) const { return Any(n, i).stride(); }
+  const Stride& Stride4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return Any(n, i).stride();
+  }
   MemoryFormat MemoryFormat4ArgNameAndIndex(std::string_view n, int32_t i) const {
     return Any(n, i).memory_format();
   }
@@ -65,7 +69,9 @@ class InferContext : public ::oneop::sdk::Context {
 
   DescRef OutputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Output(n, i)); }
   TensorDesc* MutOutputTensorDesc(std::string_view n, int32_t i) const { return &Output(n, i); }
-  ShapeRef OutputShape(std::string_view n, int32_t i) const { return ShapeRef(Output(n, i).mut_shape()); }
+  ShapeRef OutputShape(std::string_view n, int32_t i) const {
+    return ShapeRef(Output(n, i).mut_shape());
+  }
   Shape* MutOutputShape(std::string_view n, int32_t i) const { return Output(n, i).mut_shape(); }
   // Reading a stride must not count as setting it, so the one that may be written has its own name.
   const Stride& OutputStride(std::string_view n, int32_t i) const { return Output(n, i).stride(); }
@@ -73,16 +79,22 @@ class InferContext : public ::oneop::sdk::Context {
   Ref<DataType> OutputDType(std::string_view n, int32_t i) const {
     return Ref<DataType>(Output(n, i).mut_data_type());
   }
-  DataType* MutOutputDType(std::string_view n, int32_t i) const { return Output(n, i).mut_data_type(); }
+  DataType* MutOutputDType(std::string_view n, int32_t i) const {
+    return Output(n, i).mut_data_type();
+  }
   Ref<bool> OutputIsDynamic(std::string_view n, int32_t i) const {
     return Ref<bool>(Output(n, i).mut_is_dynamic());
   }
-  bool* MutOutputIsDynamic(std::string_view n, int32_t i) const { return Output(n, i).mut_is_dynamic(); }
+  bool* MutOutputIsDynamic(std::string_view n, int32_t i) const {
+    return Output(n, i).mut_is_dynamic();
+  }
   MemoryFormat OutputMemoryFormat(std::string_view n, int32_t i) const {
     return Output(n, i).memory_format();
   }
 
-  void SetOutputShape(std::string_view n, int32_t i, const Shape& s) const { Output(n, i).set_shape(s); }
+  void SetOutputShape(std::string_view n, int32_t i, const Shape& s) const {
+    Output(n, i).set_shape(s);
+  }
   void SetShape4ArgNameAndIndex(std::string_view n, int32_t i, const Shape& s) const {
     Any(n, i).set_shape(s);
   }
@@ -92,11 +104,15 @@ class InferContext : public ::oneop::sdk::Context {
   void SetStride4ArgNameAndIndex(std::string_view n, int32_t i, const Stride& s) const {
     Any(n, i).set_stride(s);
   }
-  void SetOutputDType(std::string_view n, int32_t i, DataType t) const { Output(n, i).set_data_type(t); }
+  void SetOutputDType(std::string_view n, int32_t i, DataType t) const {
+    Output(n, i).set_data_type(t);
+  }
   void SetDtype4ArgNameAndIndex(std::string_view n, int32_t i, DataType t) const {
     Any(n, i).set_data_type(t);
   }
-  void SetOutputIsDynamic(std::string_view n, int32_t i, bool d) const { Output(n, i).set_is_dynamic(d); }
+  void SetOutputIsDynamic(std::string_view n, int32_t i, bool d) const {
+    Output(n, i).set_is_dynamic(d);
+  }
   void SetIsDynamic4ArgNameAndIndex(std::string_view n, int32_t i, bool d) const {
     Any(n, i).set_is_dynamic(d);
   }
@@ -135,7 +151,8 @@ struct TensorDescInferFnUtil {
   static Maybe<void> Unchanged(Ctx* ctx) {
     const auto& first = ctx->inputs().at(0);
     for (const auto& out : ctx->outputs()) {
-      ctx->OutputTensorDesc(out.first, out.second) = ctx->InputTensorDesc(first.first, first.second);
+      ctx->OutputTensorDesc(out.first, out.second) =
+          ctx->InputTensorDesc(first.first, first.second);
     }
     return Maybe<void>::Ok();
   }
@@ -165,6 +182,6 @@ struct TmpSizeInferFnUtil {
 };
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_

@@ -1,4 +1,5 @@
-// oneflow/core/framework/op_kernel.h: OpKernel, its state and cache, and the contexts in which it runs.
+// oneflow/core/framework/op_kernel.h: OpKernel, its state and cache, and the contexts in which it
+// runs.
 #ifndef ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_
 #define ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_
 
@@ -40,7 +41,8 @@ class KernelRegContext : public KernelContextBase {
 class KernelComputeContext : public KernelContextBase {
  public:
   using KernelContextBase::KernelContextBase;
-  // Null where the argument was not given. "tmp_buffer" is the scratch memory that the kernel asked for.
+  // Null where the argument was not given. "tmp_buffer" is the scratch memory that the kernel asked
+  // for.
   Tensor* Tensor4ArgNameAndIndex(std::string_view name, int32_t index) const {
     const int32_t number = ::oneop::sdk::FindTensor(frame_, name, index);
     if (ONEOP_LIKELY(number >= 0)) {
@@ -112,10 +114,9 @@ class OpKernel {
   virtual std::shared_ptr<OpKernelCache> InitOpKernelCache(KernelCacheContext*) const {
     return nullptr;
   }
-  virtual void InitOpKernelCacheWithFlags(KernelCacheContext* ctx, int8_t /*flags*/,
-                                          std::shared_ptr<OpKernelCache>* cache) const {
-    *cache = InitOpKernelCache(ctx);
-  }
+  // Where this leaves no cache behind, InitOpKernelCache is asked.
+  virtual void InitOpKernelCacheWithFlags(KernelCacheContext*, int8_t /*flags*/,
+                                          std::shared_ptr<OpKernelCache>*) const {}
 
   // The host's call goes down this list to the form that the author overrides.
   virtual void Compute(KernelComputeContext* ctx, OpKernelState* state,
@@ -136,9 +137,9 @@ class OpKernel {
 
  private:
   [[noreturn]] ONEOP_COLD static void ThrowNoCompute(KernelComputeContext* ctx) {
-    ::oneop::sdk::Throw(Error(ONEOP_ERROR_NOT_IMPLEMENTED, nullptr, 0)
-                        << "the kernel of op \"" << ctx->op_type_name()
-                        << "\" overrides no Compute function");
+    ::oneop::sdk::ThrowText(ONEOP_ERROR_NOT_IMPLEMENTED,
+                            {"the kernel of op \"", ctx->oneop_frame_ptr()->op_type_name,
+                             "\" overrides no Compute function"});
   }
 };
 
@@ -152,12 +153,13 @@ class CudaGraphSupport {
  public:
   virtual ~CudaGraphSupport() = default;
   virtual bool IsCudaGraphSupported(KernelInitContext*, OpKernelState*) const { return true; }
-  virtual bool IsReadyForCapture(KernelComputeContext*, OpKernelState*, const OpKernelCache*) const {
+  virtual bool IsReadyForCapture(KernelComputeContext*, OpKernelState*,
+                                 const OpKernelCache*) const {
     return true;
   }
 };
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_

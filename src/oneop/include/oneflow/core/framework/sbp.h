@@ -1,4 +1,5 @@
-// oneflow/core/framework/sbp.h: Split, Broadcast, PartialSum of a tensor over the devices; NdSbp for a mesh of them.
+// oneflow/core/framework/sbp.h: Split, Broadcast, PartialSum of a tensor over the devices; NdSbp
+// for a mesh of them.
 #ifndef ONEFLOW_CORE_FRAMEWORK_SBP_H_
 #define ONEFLOW_CORE_FRAMEWORK_SBP_H_
 
@@ -44,9 +45,15 @@ class SbpParallel {
   }
   void clear_parallel_type() { kind_ = ONEOP_SBP_UNSET; }
   ONEOP_COLD std::string ToString() const {
-    if (kind_ == ONEOP_SBP_BROADCAST) { return "B"; }
-    if (kind_ == ONEOP_SBP_PARTIAL_SUM) { return "P"; }
-    if (kind_ != ONEOP_SBP_SPLIT) { return "?"; }
+    if (kind_ == ONEOP_SBP_BROADCAST) {
+      return "B";
+    }
+    if (kind_ == ONEOP_SBP_PARTIAL_SUM) {
+      return "P";
+    }
+    if (kind_ != ONEOP_SBP_SPLIT) {
+      return "?";
+    }
     std::string text("S(");
     ::oneop::sdk::AppendInt(&text, split_.axis_);
     return text.append(")");
@@ -76,7 +83,9 @@ class NdSbp {
       *add_sbp_parallel() = SbpParallel(frame->sbp[int64_t{tensor} * frame->sbp_dims + i]);
     }
     // Where nothing is sharded there is one device, which has everything.
-    if (size_ == 0) { add_sbp_parallel()->mutable_broadcast_parallel(); }
+    if (size_ == 0) {
+      add_sbp_parallel()->mutable_broadcast_parallel();
+    }
   }
 
   int sbp_parallel_size() const { return size_; }
@@ -92,9 +101,13 @@ class NdSbp {
   const NdSbp& sbp_parallel() const { return *this; }
 
   friend bool operator==(const NdSbp& a, const NdSbp& b) {
-    if (a.size_ != b.size_) { return false; }
+    if (a.size_ != b.size_) {
+      return false;
+    }
     for (int i = 0; i != a.size_; ++i) {
-      if (a.parallel_[i] != b.parallel_[i]) { return false; }
+      if (a.parallel_[i] != b.parallel_[i]) {
+        return false;
+      }
     }
     return true;
   }
@@ -102,7 +115,9 @@ class NdSbp {
 
  private:
   int Checked(int i) const {
-    if (i >= 0 && i < size_ && size_ <= kMaxMeshDims) { return i; }
+    if (i >= 0 && i < size_ && size_ <= kMaxMeshDims) {
+      return i;
+    }
     ::oneop::sdk::Throw(Error::IndexError() << "dimension " << i << " of a device mesh");
   }
 
@@ -110,6 +125,6 @@ class NdSbp {
   SbpParallel parallel_[kMaxMeshDims];
 };
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_SBP_H_

@@ -1,4 +1,5 @@
-// oneflow/core/framework/sbp_context.h: SbpContext, in which an op says how it can be split over devices.
+// oneflow/core/framework/sbp_context.h: SbpContext, in which an op says how it can be split over
+// devices.
 #ifndef ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
 #define ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
 
@@ -14,7 +15,9 @@ class UserOpSbpSignatureBuilder {
       : frame_(frame), sink_(sink), status_(status) {
     const size_t count = static_cast<size_t>(Count()) + 1;
     entries_ = static_cast<oneop_sbp*>(std::calloc(count, sizeof(oneop_sbp)));
-    if (entries_ == nullptr) { throw std::bad_alloc(); }
+    if (entries_ == nullptr) {
+      throw std::bad_alloc();
+    }
   }
   UserOpSbpSignatureBuilder(UserOpSbpSignatureBuilder&& other) noexcept
       : frame_(other.frame_), sink_(other.sink_), status_(other.status_), entries_(other.entries_) {
@@ -55,14 +58,18 @@ class UserOpSbpSignatureBuilder {
   }
 
   void Build() {
-    if (const int32_t code = sink_->add(sink_, entries_, Count(), status_)) { throw code; }
+    if (const int32_t code = sink_->add(sink_, entries_, Count(), status_)) {
+      throw code;
+    }
   }
 
  private:
   int32_t Count() const { return frame_->num_input_tensors + frame_->num_output_tensors; }
   UserOpSbpSignatureBuilder& Set(std::string_view name, int32_t index, int32_t kind, int64_t axis) {
     const oneop_arg* arg = ::oneop::sdk::FindArg(frame_, name, ::oneop::sdk::kEither);
-    if (arg != nullptr && arg->count == 0) { return *this; }  // an optional one that was not given
+    if (arg != nullptr && arg->count == 0) {
+      return *this;
+    }  // an optional one that was not given
     entries_[::oneop::sdk::NeedTensor(frame_, name, index)] = {kind, static_cast<int32_t>(axis)};
     return *this;
   }
@@ -114,7 +121,8 @@ struct GetSbpFnUtil {
   }
 };
 
-// Chooses the SBP of every tensor from the hints about the inputs. What the author leaves alone is broadcast.
+// Chooses the SBP of every tensor from the hints about the inputs. What the author leaves alone is
+// broadcast.
 class InferNdSbpFnContext : public ::oneop::sdk::Context {
  public:
   using Context::Context;
@@ -143,7 +151,9 @@ class InferNdSbpFnContext : public ::oneop::sdk::Context {
     }
     const int32_t code = sink->add(sink, entries, tensors * dims, status);
     arena.Free();
-    if (code != ONEOP_OK) { throw code; }
+    if (code != ONEOP_OK) {
+      throw code;
+    }
   }
 
  private:
@@ -154,7 +164,8 @@ class InferNdSbpFnContext : public ::oneop::sdk::Context {
   Shape Mesh() const { return Shape({frame_->parallel_num}); }
 };
 
-// Accepted so that sources which register such functions compile; the host has no use for what they decide.
+// Accepted so that sources which register such functions compile; the host has no use for what they
+// decide.
 class InferSbpSignatureFnContext;
 class InferOutputBlobTimeShapeFnContext;
 class BatchAxisContext;
@@ -162,6 +173,6 @@ class ComputeComplexityFnContext;
 class GetNdSbpSignatureListContext;
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_

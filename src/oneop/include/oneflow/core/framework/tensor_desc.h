@@ -1,4 +1,5 @@
-// oneflow/core/framework/tensor_desc.h: shape, stride, data type and flags of a tensor, without its data.
+// oneflow/core/framework/tensor_desc.h: shape, stride, data type and flags of a tensor, without its
+// data.
 #ifndef ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_
 #define ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_
 
@@ -18,10 +19,13 @@ class TensorDesc {
       : shape_(tensor.shape, tensor.shape + tensor.ndim),
         data_type_(static_cast<DataType>(tensor.dtype)),
         is_dynamic_(tensor.is_dynamic != 0) {
-    if (tensor.stride != nullptr) { stride_ = Stride(tensor.stride, tensor.stride + tensor.ndim); }
+    if (tensor.stride != nullptr) {
+      stride_ = Stride(tensor.stride, tensor.stride + tensor.ndim);
+    }
   }
   TensorDesc(const TensorDesc& other) = default;
-  // The strides of an output are contiguous unless the author sets them; copying a desc is not setting them.
+  // The strides of an output are contiguous unless the author sets them; copying a desc is not
+  // setting them.
   TensorDesc& operator=(const TensorDesc& other) {
     shape_ = other.shape_;
     data_type_ = other.data_type_;
@@ -59,7 +63,9 @@ class TensorDesc {
     tensor->ndim = static_cast<int32_t>(shape_.NumAxes());
     for (int32_t i = 0; i != tensor->ndim; ++i) {
       tensor->shape[i] = shape_.ptr()[i];
-      if (tensor->stride != nullptr) { tensor->stride[i] = stride.ptr()[i]; }
+      if (tensor->stride != nullptr) {
+        tensor->stride[i] = stride.ptr()[i];
+      }
     }
     tensor->elem_cnt = shape_.elem_cnt();
     tensor->dtype = data_type_;
@@ -83,7 +89,7 @@ class TensorDesc {
 using NaiveTensorDesc = TensorDesc;
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -104,6 +110,6 @@ class TensorDescRef : public RefBase<oneflow::user_op::TensorDesc> {
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_

@@ -1,4 +1,5 @@
-// oneflow/core/framework/user_op_conf.h: one op of a graph: its names, arguments and attributes; and how to build one.
+// oneflow/core/framework/user_op_conf.h: one op of a graph: its names, arguments and attributes;
+// and how to build one.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_
 
@@ -31,7 +32,7 @@ struct BuiltOp {
   explicit BuiltOp(std::string_view op_name) : name(op_name) {}
   BuiltOp(const BuiltOp&) = delete;
   BuiltOp& operator=(const BuiltOp&) = delete;
-  ~BuiltOp() {
+  ONEOP_COLD ~BuiltOp() {
     Drop(inputs);
     Drop(outputs);
     while (attrs != nullptr) {
@@ -50,25 +51,34 @@ struct BuiltOp {
   }
   static const Blob* Find(const Blob* blob, std::string_view arg, int32_t index) {
     for (; blob != nullptr; blob = blob->next) {
-      if (blob->index == index && SameName(blob->arg, arg)) { return blob; }
+      if (blob->index == index && SameName(blob->arg, arg)) {
+        return blob;
+      }
     }
     return nullptr;
   }
   static int32_t Count(const Blob* blob, std::string_view arg) {
     int32_t count = 0;
-    for (; blob != nullptr; blob = blob->next) { count += SameName(blob->arg, arg) ? 1 : 0; }
+    for (; blob != nullptr; blob = blob->next) {
+      count += SameName(blob->arg, arg) ? 1 : 0;
+    }
     return count;
   }
-  void Add(Blob** list, std::string_view arg, std::string_view blob_name) {
+  ONEOP_COLD void Add(Blob** list, std::string_view arg, std::string_view blob_name) {
     Blob** end = list;
-    while (*end != nullptr) { end = &(*end)->next; }
+    while (*end != nullptr) {
+      end = &(*end)->next;
+    }
     const int32_t index = Count(*list, arg);
-    *end = new Blob{arena.CopyText(arg), index,
-                    blob_name.empty() ? BlobName(name, arg, index) : std::string(blob_name), nullptr};
+    *end =
+        new Blob{arena.CopyText(arg), index,
+                 blob_name.empty() ? BlobName(name, arg, index) : std::string(blob_name), nullptr};
   }
   const oneop_attr* FindAttr(std::string_view attr_name) const {
     for (const Attribute* a = attrs; a != nullptr; a = a->next) {
-      if (SameName(a->attr.name, attr_name)) { return &a->attr; }
+      if (SameName(a->attr.name, attr_name)) {
+        return &a->attr;
+      }
     }
     return nullptr;
   }
@@ -79,10 +89,14 @@ struct BuiltOp {
     text.append(" \"").append(arg).append("\" of index ");
     AppendInt(&text, index);
     text.append("; its ").append(what).append("s are: ");
-    if (list == nullptr) { text.append("none"); }
+    if (list == nullptr) {
+      text.append("none");
+    }
     for (const Blob* b = list; b != nullptr; b = b->next) {
       text.append(b == list ? "" : ", ").append(b->arg);
-      if (b->index != 0) { AppendInt(&text.append(" "), b->index); }
+      if (b->index != 0) {
+        AppendInt(&text.append(" "), b->index);
+      }
     }
     Throw(oneflow::Error(ONEOP_ERROR_INDEX, nullptr, 0, text));
   }
@@ -99,7 +113,7 @@ struct BuiltOp {
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 namespace user_op {
@@ -120,17 +134,21 @@ class UserOpConfWrapper {
  public:
   explicit UserOpConfWrapper(oneop_frame* frame) : frame_(frame) {}
   explicit UserOpConfWrapper(::oneop::sdk::BuiltOp* built) : built_(built) { ++built_->references; }
-  UserOpConfWrapper(const UserOpConfWrapper& other)
+  ONEOP_COLD UserOpConfWrapper(const UserOpConfWrapper& other)
       : frame_(other.frame_), built_(other.built_) {
-    if (built_ != nullptr) { ++built_->references; }
+    if (built_ != nullptr) {
+      ++built_->references;
+    }
   }
   UserOpConfWrapper& operator=(UserOpConfWrapper other) {
     std::swap(frame_, other.frame_);
     std::swap(built_, other.built_);
     return *this;
   }
-  ~UserOpConfWrapper() {
-    if (built_ != nullptr && --built_->references == 0) { delete built_; }
+  ONEOP_COLD ~UserOpConfWrapper() {
+    if (built_ != nullptr && --built_->references == 0) {
+      delete built_;
+    }
     ::oneop::sdk::BuiltOp::Drop(names_);
   }
 
@@ -148,23 +166,30 @@ class UserOpConfWrapper {
     return Blob(arg, index, ::oneop::sdk::kOutput);
   }
   bool has_input(std::string_view arg, int32_t index) const {
-    if (built_ != nullptr) { return built_->Find(built_->inputs, arg, index) != nullptr; }
+    if (built_ != nullptr) {
+      return built_->Find(built_->inputs, arg, index) != nullptr;
+    }
     return ::oneop::sdk::FindTensor(frame_, arg, index, ::oneop::sdk::kInput) >= 0;
   }
   bool has_output(std::string_view arg, int32_t index) const {
-    if (built_ != nullptr) { return built_->Find(built_->outputs, arg, index) != nullptr; }
+    if (built_ != nullptr) {
+      return built_->Find(built_->outputs, arg, index) != nullptr;
+    }
     return ::oneop::sdk::FindTensor(frame_, arg, index, ::oneop::sdk::kOutput) >= 0;
   }
   int32_t input_size(std::string_view arg) const {
     return built_ != nullptr ? built_->Count(built_->inputs, arg) : Size(arg, ::oneop::sdk::kInput);
   }
   int32_t output_size(std::string_view arg) const {
-    return built_ != nullptr ? built_->Count(built_->outputs, arg) : Size(arg, ::oneop::sdk::kOutput);
+    return built_ != nullptr ? built_->Count(built_->outputs, arg)
+                             : Size(arg, ::oneop::sdk::kOutput);
   }
 
   template <class T>
   T attr(std::string_view name) const {
-    if (built_ == nullptr) { return ::oneop::sdk::GetAttr<T>(frame_, name); }
+    if (built_ == nullptr) {
+      return ::oneop::sdk::GetAttr<T>(frame_, name);
+    }
     const oneop_attr* attr = built_->FindAttr(name);
     if (attr == nullptr) {
       ::oneop::sdk::Throw(Error(ONEOP_ERROR_VALUE, nullptr, 0)
@@ -190,12 +215,14 @@ class UserOpConfWrapper {
 
  private:
   // Authors keep the reference, so names of the frame's blobs are made once and stay.
-  const std::string& Blob(std::string_view arg, int32_t index, int side) const {
+  ONEOP_COLD const std::string& Blob(std::string_view arg, int32_t index, int side) const {
     const bool is_input = side == ::oneop::sdk::kInput;
     if (built_ != nullptr) {
       const auto* list = is_input ? built_->inputs : built_->outputs;
       const auto* blob = built_->Find(list, arg, index);
-      if (blob == nullptr) { built_->ThrowNoBlob(list, is_input ? "input" : "output", arg, index); }
+      if (blob == nullptr) {
+        built_->ThrowNoBlob(list, is_input ? "input" : "output", arg, index);
+      }
       return blob->name;
     }
     ::oneop::sdk::NeedTensor(frame_, arg, index, side);
@@ -219,7 +246,7 @@ class UserOpConfWrapper {
 
 class UserOpConfWrapperBuilder {
  public:
-  explicit UserOpConfWrapperBuilder(std::string_view op_name)
+  ONEOP_COLD explicit UserOpConfWrapperBuilder(std::string_view op_name)
       : op_(new ::oneop::sdk::BuiltOp(op_name)) {
     op_.OneopBuilt()->references = 1;  // held by op_ alone
   }
@@ -271,7 +298,9 @@ class UserOpDefWrapper {
   }
   bool IsAttrName(std::string_view name) const {
     for (int32_t i = 0; i != def_->num_attrs; ++i) {
-      if (::oneop::sdk::SameName(def_->attrs[i]->name, name)) { return true; }
+      if (::oneop::sdk::SameName(def_->attrs[i]->name, name)) {
+        return true;
+      }
     }
     return false;
   }
@@ -279,7 +308,9 @@ class UserOpDefWrapper {
  private:
   static bool HasArg(const oneop_arg_def* const* args, int32_t count, std::string_view name) {
     for (int32_t i = 0; i != count; ++i) {
-      if (::oneop::sdk::SameName(args[i]->name, name)) { return true; }
+      if (::oneop::sdk::SameName(args[i]->name, name)) {
+        return true;
+      }
     }
     return false;
   }
@@ -287,6 +318,6 @@ class UserOpDefWrapper {
 };
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_

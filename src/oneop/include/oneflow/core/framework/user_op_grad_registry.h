@@ -1,4 +1,5 @@
-// oneflow/core/framework/user_op_grad_registry.h: REGISTER_USER_OP_GRAD, the ops that make up a gradient.
+// oneflow/core/framework/user_op_grad_registry.h: REGISTER_USER_OP_GRAD, the ops that make up a
+// gradient.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_
 
@@ -9,17 +10,20 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-// The gradient of one call while it is being described. Authors speak of blobs by name and in any order; the host wants
-// numbers and ops after what they read. So everything is kept, and sent at the end.
+// The gradient of one call while it is being described. Authors speak of blobs by name and in any
+// order; the host wants numbers and ops after what they read. So everything is kept, and sent at
+// the end.
 class GradGraph {
  public:
   explicit GradGraph(oneop_frame* frame) : frame_(frame) {}
   GradGraph(const GradGraph&) = delete;
   GradGraph& operator=(const GradGraph&) = delete;
-  ~GradGraph() {
+  ONEOP_COLD ~GradGraph() {
     while (ops_ != nullptr) {
       BuiltOp* next = ops_->next;
-      if (--ops_->references == 0) { delete ops_; }
+      if (--ops_->references == 0) {
+        delete ops_;
+      }
       ops_ = next;
     }
     while (binds_ != nullptr) {
@@ -29,14 +33,16 @@ class GradGraph {
     }
   }
 
-  void Add(BuiltOp* op) {
+  ONEOP_COLD void Add(BuiltOp* op) {
     if (op->type.empty()) {
       Fail() << "the gradient of op \"" << frame_->op_type_name << "\" builds op \"" << op->name
              << "\" without OpTypeName" << Done();
     }
     BuiltOp** end = &ops_;
     for (; *end != nullptr; end = &(*end)->next) {
-      if (*end == op) { return; }
+      if (*end == op) {
+        return;
+      }
       if ((*end)->name == op->name) {
         Fail() << "op_name " << op->name << " has been defined." << Done();
       }
@@ -44,7 +50,7 @@ class GradGraph {
     ++op->references;
     *end = op;
   }
-  void BindGrad(int32_t input, std::string_view blob) {
+  ONEOP_COLD void BindGrad(int32_t input, std::string_view blob) {
     for (const Bind* b = binds_; b != nullptr; b = b->next) {
       if (b->input == input) {
         Fail() << "the gradient of op \"" << frame_->op_type_name << "\" binds one input twice"
@@ -57,13 +63,15 @@ class GradGraph {
     return BlobName(frame_->op_name, arg, index).append("_grad");
   }
 
-  void Send(oneop_grad_sink* sink, oneop_status* status) {
+  ONEOP_COLD void Send(oneop_grad_sink* sink, oneop_status* status) {
     int32_t next_blob = frame_->num_input_tensors + 2 * frame_->num_output_tensors;
     for (BuiltOp* sent = ops_; sent != nullptr;) {
       sent = nullptr;
       bool waiting = false;
       for (BuiltOp* op = ops_; op != nullptr; op = op->next) {
-        if (op->first_blob >= 0) { continue; }
+        if (op->first_blob >= 0) {
+          continue;
+        }
         if (!IsReady(op)) {
           waiting = true;
           continue;
@@ -72,10 +80,14 @@ class GradGraph {
         next_blob += SendOp(op, sink, status);
         sent = op;
       }
-      if (!waiting) { break; }
+      if (!waiting) {
+        break;
+      }
     }
     for (const BuiltOp* op = ops_; op != nullptr; op = op->next) {
-      if (op->first_blob < 0) { FailUnknownInput(op); }
+      if (op->first_blob < 0) {
+        FailUnknownInput(op);
+      }
     }
     for (const Bind* bind = binds_; bind != nullptr; bind = bind->next) {
       const int32_t blob = NumberOf(bind->blob);
@@ -83,7 +95,9 @@ class GradGraph {
         Fail() << "the gradient of op \"" << frame_->op_type_name << "\" binds \"" << bind->blob
                << "\", which no op of it makes" << Done();
       }
-      if (const int32_t code = sink->bind(sink, bind->input, blob, status)) { throw code; }
+      if (const int32_t code = sink->bind(sink, bind->input, blob, status)) {
+        throw code;
+      }
     }
   }
 
@@ -106,7 +120,7 @@ class GradGraph {
   static Failure Fail() { return {}; }
 
   // The number of a blob by its name, -1 if no such blob has been made yet.
-  int32_t NumberOf(std::string_view name) const {
+  ONEOP_COLD int32_t NumberOf(std::string_view name) const {
     const auto find = [&](const oneop_arg* args, int32_t count, const char* ending, int32_t base) {
       for (int32_t i = 0; i != count; ++i) {
         const oneop_arg* arg = ArgAt(frame_, args, i);
@@ -119,39 +133,55 @@ class GradGraph {
       return -1;
     };
     for (const BuiltOp* op = ops_; op != nullptr; op = op->next) {
-      if (op->first_blob < 0) { continue; }
+      if (op->first_blob < 0) {
+        continue;
+      }
       int32_t number = op->first_blob;
       for (const BuiltOp::Blob* out = op->outputs; out != nullptr; out = out->next, ++number) {
-        if (out->name == name) { return number; }
+        if (out->name == name) {
+          return number;
+        }
       }
     }
     int32_t number = find(frame_->inputs, frame_->num_inputs, "", 0);
-    if (number < 0) { number = find(frame_->outputs, frame_->num_outputs, "", 0); }
+    if (number < 0) {
+      number = find(frame_->outputs, frame_->num_outputs, "", 0);
+    }
     if (number < 0) {
       number = find(frame_->outputs, frame_->num_outputs, "_grad", frame_->num_output_tensors);
     }
     return number;
   }
-  bool IsReady(const BuiltOp* op) const {
+  ONEOP_COLD bool IsReady(const BuiltOp* op) const {
     for (const BuiltOp::Blob* in = op->inputs; in != nullptr; in = in->next) {
-      if (NumberOf(in->name) < 0) { return false; }
+      if (NumberOf(in->name) < 0) {
+        return false;
+      }
     }
     return true;
   }
   ONEOP_COLD void FailUnknownInput(const BuiltOp* op) const {
     for (const BuiltOp::Blob* in = op->inputs; in != nullptr; in = in->next) {
-      if (NumberOf(in->name) >= 0) { continue; }
+      if (NumberOf(in->name) >= 0) {
+        continue;
+      }
       Fail() << "the gradient of op \"" << frame_->op_type_name << "\" gives \"" << in->name
              << "\" to input \"" << in->arg << "\" of op \"" << op->type
              << "\", but nothing makes a blob of that name" << Done();
     }
   }
   // Returns the number of outputs.
-  int32_t SendOp(const BuiltOp* op, oneop_grad_sink* sink, oneop_status* status) {
+  ONEOP_COLD int32_t SendOp(const BuiltOp* op, oneop_grad_sink* sink, oneop_status* status) {
     int32_t num_inputs = 0, num_outputs = 0, num_attrs = 0;
-    for (auto* in = op->inputs; in != nullptr; in = in->next) { ++num_inputs; }
-    for (auto* out = op->outputs; out != nullptr; out = out->next) { ++num_outputs; }
-    for (auto* attr = op->attrs; attr != nullptr; attr = attr->next) { ++num_attrs; }
+    for (auto* in = op->inputs; in != nullptr; in = in->next) {
+      ++num_inputs;
+    }
+    for (auto* out = op->outputs; out != nullptr; out = out->next) {
+      ++num_outputs;
+    }
+    for (auto* attr = op->attrs; attr != nullptr; attr = attr->next) {
+      ++num_attrs;
+    }
     BuiltOp lists(op->name);  // for its arena
     auto* inputs =
         static_cast<oneop_grad_input*>(lists.arena.Allocate(sizeof(oneop_grad_input) * num_inputs));
@@ -171,7 +201,9 @@ class GradGraph {
       }
     }
     i = num_attrs;  // the list has the last one first
-    for (auto* attr = op->attrs; attr != nullptr; attr = attr->next) { attrs[--i] = attr->attr; }
+    for (auto* attr = op->attrs; attr != nullptr; attr = attr->next) {
+      attrs[--i] = attr->attr;
+    }
     oneop_grad_op out{};
     out.size = sizeof out;
     out.num_inputs = num_inputs;
@@ -182,7 +214,9 @@ class GradGraph {
     out.inputs = inputs;
     out.outputs = outputs;
     out.attrs = attrs;
-    if (const int32_t code = sink->add_op(sink, &out, status)) { throw code; }
+    if (const int32_t code = sink->add_op(sink, &out, status)) {
+      throw code;
+    }
     return num_outputs;
   }
 
@@ -192,7 +226,7 @@ class GradGraph {
 };
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 namespace user_op {
@@ -203,7 +237,7 @@ class UserOpWrapper : public UserOpConfWrapper {
   UserOpWrapper(oneop_frame* frame, ::oneop::sdk::GradGraph* graph)
       : UserOpConfWrapper(frame), graph_(graph), descs_(frame) {}
 
-  std::string output_grad(std::string_view arg, int32_t index) const {
+  ONEOP_COLD std::string output_grad(std::string_view arg, int32_t index) const {
     ::oneop::sdk::NeedTensor(frame_, arg, index, ::oneop::sdk::kOutput);
     return graph_->OutputGradName(arg, index);
   }
@@ -215,19 +249,24 @@ class UserOpWrapper : public UserOpConfWrapper {
     return frame_->output_has_grad == nullptr ||
            frame_->output_has_grad[number - frame_->num_input_tensors] != 0;
   }
-  bool NeedGenGradTensor4OpInput(std::string_view arg, int32_t index) const {
+  ONEOP_COLD bool NeedGenGradTensor4OpInput(std::string_view arg, int32_t index) const {
     const int32_t number = Input(arg, index);
     return number >= 0 &&
            (frame_->input_needs_grad == nullptr || frame_->input_needs_grad[number] != 0);
   }
-  void BindGradTensorWithOpInput(std::string_view blob, std::string_view arg, int32_t index) const {
+  ONEOP_COLD void BindGradTensorWithOpInput(std::string_view blob, std::string_view arg,
+                                            int32_t index) const {
     const int32_t number = Input(arg, index);
-    if (number >= 0) { graph_->BindGrad(number, blob); }
+    if (number >= 0) {
+      graph_->BindGrad(number, blob);
+    }
   }
   // Calls fn, which gives the name of a blob, only if that gradient is wanted.
   template <class F>
   void InputGradBind(const OpArg& input, const F& fn) const {
-    if (!NeedGenGradTensor4OpInput(input.name(), input.index())) { return; }
+    if (!NeedGenGradTensor4OpInput(input.name(), input.index())) {
+      return;
+    }
     const std::string& blob = fn();
     graph_->BindGrad(Input(input.name(), input.index()), blob);
   }
@@ -249,7 +288,9 @@ class UserOpWrapper : public UserOpConfWrapper {
   // -1 for an optional input that was not given; an error for one that the op does not have.
   int32_t Input(std::string_view arg, int32_t index) const {
     const oneop_arg* found = ::oneop::sdk::FindArg(frame_, arg, ::oneop::sdk::kInput);
-    if (found != nullptr && found->count == 0) { return -1; }
+    if (found != nullptr && found->count == 0) {
+      return -1;
+    }
     return ::oneop::sdk::NeedTensor(frame_, arg, index, ::oneop::sdk::kInput);
   }
 
@@ -263,7 +304,7 @@ class BackwardOpConfContext {
       : graph_(graph), fw_op_(frame, graph) {}
   BackwardOpConfContext(const BackwardOpConfContext&) = delete;
   BackwardOpConfContext& operator=(const BackwardOpConfContext&) = delete;
-  ~BackwardOpConfContext() {
+  ONEOP_COLD ~BackwardOpConfContext() {
     while (defined_ != nullptr) {
       Defined* next = defined_->next;
       delete defined_;
@@ -282,7 +323,7 @@ class BackwardOpConfContext {
     }
     defined_ = new Defined{std::string(name), fn, nullptr, defined_};
   }
-  UserOpConfWrapper& GetOp(std::string_view name) {
+  ONEOP_COLD UserOpConfWrapper& GetOp(std::string_view name) {
     Defined* defined = Find(name);
     if (defined == nullptr) {
       ::oneop::sdk::Throw(Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
@@ -306,7 +347,9 @@ class BackwardOpConfContext {
   };
   Defined* Find(std::string_view name) const {
     Defined* defined = defined_;
-    while (defined != nullptr && defined->name != name) { defined = defined->next; }
+    while (defined != nullptr && defined->name != name) {
+      defined = defined->next;
+    }
     return defined;
   }
 
@@ -350,8 +393,8 @@ class OpGradRegistry {
   }
 
  private:
-  static int32_t Generate(void* self, oneop_frame* frame, oneop_grad_sink* sink,
-                          oneop_status* status) {
+  ONEOP_COLD static int32_t Generate(void* self, oneop_frame* frame, oneop_grad_sink* sink,
+                                     oneop_status* status) {
     const OpGradRegistry* me = static_cast<OpGradRegistry*>(self);
     const ::oneop::sdk::Place place{me->def_.file, me->def_.line};
     try {
@@ -373,19 +416,20 @@ class OpGradRegistry {
   }
 
   oneop_grad_def def_{};
-  ::oneop::sdk::Fn<Maybe<void>(BackwardOpConfContext*)> generate_;
-  ::oneop::sdk::Fn<Maybe<void>(const UserOpWrapper&, AddOpFn)> generate_old_;
+  ::oneop::sdk::KeptFn<Maybe<void>(BackwardOpConfContext*)> generate_;
+  ::oneop::sdk::KeptFn<Maybe<void>(const UserOpWrapper&, AddOpFn)> generate_old_;
 };
 
-inline OpGradRegistry& NewGrad(std::string_view op_type_name, const char* file, int32_t line) {
+ONEOP_COLD inline OpGradRegistry& NewGrad(std::string_view op_type_name, const char* file,
+                                          int32_t line) {
   return *new OpGradRegistry(op_type_name, file, line);  // lives as long as the library
 }
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
-#define REGISTER_USER_OP_GRAD(name)                                                           \
-  static const ::oneop::sdk::Registered ONEOP_CAT(oneop_grad_, __COUNTER__)                   \
+#define REGISTER_USER_OP_GRAD(name)                                         \
+  static const ::oneop::sdk::Registered ONEOP_CAT(oneop_grad_, __COUNTER__) \
       __attribute__((unused)) = ::oneflow::user_op::NewGrad(name, __FILE__, __LINE__)
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_

@@ -1,4 +1,5 @@
-// oneflow/core/framework/user_op_hob.h: predicates that say for which devices, dtypes and attributes a kernel is.
+// oneflow/core/framework/user_op_hob.h: predicates that say for which devices, dtypes and
+// attributes a kernel is.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_HOB_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_HOB_H_
 
@@ -11,7 +12,8 @@ using user_op::KernelRegContext;
 
 enum class Kind { kTrue, kFalse, kDevice, kDtype, kOther, kAnd, kOr, kNot };
 
-// A predicate is a tree of nodes that live as long as the library, like the registration that they belong to.
+// A predicate is a tree of nodes that live as long as the library, like the registration that they
+// belong to.
 struct Node {
   Kind kind = Kind::kTrue;
   int32_t value = 0;            // kDevice, kDtype: what the tensor must have
@@ -19,23 +21,30 @@ struct Node {
   const char* arg = nullptr;    // kDtype
   const Node* left = nullptr;   // kAnd, kOr, kNot
   const Node* right = nullptr;  // kAnd, kOr
-  ::oneop::sdk::Fn<bool(const KernelRegContext&)> test;  // kOther
+  ::oneop::sdk::KeptFn<bool(const KernelRegContext&)> test;  // kOther
   const char* text = "";
 
-  bool Holds(const KernelRegContext& ctx) const {
+  ONEOP_COLD bool Holds(const KernelRegContext& ctx) const {
     switch (kind) {
-      case Kind::kTrue: return true;
-      case Kind::kFalse: return false;
-      case Kind::kDevice: return ctx.device_type() == value;
+      case Kind::kTrue:
+        return true;
+      case Kind::kFalse:
+        return false;
+      case Kind::kDevice:
+        return ctx.device_type() == value;
       case Kind::kDtype: {
         const oneop_frame* frame = ctx.oneop_frame_ptr();
         const int32_t number = ::oneop::sdk::FindTensor(frame, arg, index);
         return number >= 0 && ::oneop::sdk::TensorAt(frame, number)->dtype == value;
       }
-      case Kind::kOther: return test(ctx);
-      case Kind::kAnd: return left->Holds(ctx) && right->Holds(ctx);
-      case Kind::kOr: return left->Holds(ctx) || right->Holds(ctx);
-      case Kind::kNot: return !left->Holds(ctx);
+      case Kind::kOther:
+        return test(ctx);
+      case Kind::kAnd:
+        return left->Holds(ctx) && right->Holds(ctx);
+      case Kind::kOr:
+        return left->Holds(ctx) || right->Holds(ctx);
+      case Kind::kNot:
+        return !left->Holds(ctx);
     }
     return false;
   }
@@ -54,19 +63,16 @@ class Expr {
   const Node* node_;
 };
 
-inline const char* Save(const std::string& text) {
-  return ::oneop::sdk::library.arena.CopyText(text);
-}
-inline Node* NewNode(Kind kind, const std::string& text) {
+using Pieces = std::initializer_list<std::string_view>;
+ONEOP_COLD inline Node* NewNode(Kind kind, Pieces text) {
   Node* node = new Node;
   node->kind = kind;
-  node->text = Save(text);
+  node->text = ::oneop::sdk::library.arena.Join(text);
   return node;
 }
-inline Expr Combine(Kind kind, const Expr& a, const Expr& b) {
-  std::string text("(");
-  text.append(a.node()->text).append(kind == Kind::kAnd ? " && " : " || ");
-  Node* node = NewNode(kind, text.append(b.node()->text).append(")"));
+ONEOP_COLD inline Expr Combine(Kind kind, const Expr& a, const Expr& b) {
+  const char* word = kind == Kind::kAnd ? " && " : " || ";
+  Node* node = NewNode(kind, {"(", a.node()->text, word, b.node()->text, ")"});
   node->left = a.node();
   node->right = b.node();
   return Expr(node);
@@ -75,17 +81,17 @@ inline Expr operator&(const Expr& a, const Expr& b) { return Combine(Kind::kAnd,
 inline Expr operator&&(const Expr& a, const Expr& b) { return Combine(Kind::kAnd, a, b); }
 inline Expr operator|(const Expr& a, const Expr& b) { return Combine(Kind::kOr, a, b); }
 inline Expr operator||(const Expr& a, const Expr& b) { return Combine(Kind::kOr, a, b); }
-inline Expr operator!(const Expr& a) {
-  Node* node = NewNode(Kind::kNot, std::string("!(").append(a.node()->text).append(")"));
+ONEOP_COLD inline Expr operator!(const Expr& a) {
+  Node* node = NewNode(Kind::kNot, {"!(", a.node()->text, ")"});
   node->left = a.node();
   return Expr(node);
 }
 inline Expr operator~(const Expr& a) { return !a; }
 
 template <class Test>
-Expr Other(const std::string& text, Test test) {
+Expr Other(Pieces text, const Test& test) {
   Node* node = NewNode(Kind::kOther, text);
-  node->test = ::oneop::sdk::Fn<bool(const KernelRegContext&)>(std::move(test));
+  node->test = test;
   return Expr(node);
 }
 
@@ -101,7 +107,8 @@ class Value {
   T Get(const KernelRegContext& ctx) const { return (*get_)(ctx); }
   operator Expr() const {  // NOLINT: implicit, for a value that is itself a condition
     static_assert(std::is_convertible_v<T, bool>, "only a bool is a condition by itself");
-    return Other(text_, [value = *this](const KernelRegContext& ctx) -> bool { return value.Get(ctx); });
+    return Other({text_},
+                 [value = *this](const KernelRegContext& ctx) -> bool { return value.Get(ctx); });
   }
 
  private:
@@ -115,19 +122,21 @@ Value<T> MakeValue(std::string text, F get) {
   return Value<T>(std::move(text), std::make_shared<Box>(std::move(get)));
 }
 
-#define ONEOP_HOB_COMPARE(op)                                                               \
-  template <class T, class U, class = std::enable_if_t<std::is_convertible_v<const U&, T>>> \
-  Expr operator op(const Value<T>& a, const U& b) {                                         \
-    std::string text = a.text() + " " #op " ";                                              \
-    ::oneop::sdk::AppendValue(&text, static_cast<T>(b));                                    \
-    return Other(text, [a, b = static_cast<T>(b)](const KernelRegContext& ctx) -> bool {    \
-      return a.Get(ctx) op b;                                                               \
-    });                                                                                     \
-  }                                                                                         \
-  template <class T>                                                                        \
-  Expr operator op(const Value<T>& a, const Value<T>& b) {                                  \
-    return Other(a.text() + " " #op " " + b.text(),                                         \
-                 [a, b](const KernelRegContext& ctx) -> bool { return a.Get(ctx) op b.Get(ctx); }); \
+#define ONEOP_HOB_COMPARE(op)                                                                     \
+  template <class T, class U, class = std::enable_if_t<std::is_convertible_v<const U&, T>>>       \
+  Expr operator op(const Value<T>& a, const U& b) {                                               \
+    std::string text;                                                                             \
+    ::oneop::sdk::AppendValue(&text, static_cast<T>(b));                                          \
+    return Other({a.text(), " " #op " ", text},                                                   \
+                 [a, b = static_cast<T>(b)](const KernelRegContext& ctx) -> bool {                \
+                   return a.Get(ctx) op b;                                                        \
+                 });                                                                              \
+  }                                                                                               \
+  template <class T>                                                                              \
+  Expr operator op(const Value<T>& a, const Value<T>& b) {                                        \
+    return Other({a.text(), " " #op " ", b.text()}, [a, b](const KernelRegContext& ctx) -> bool { \
+      return a.Get(ctx) op b.Get(ctx);                                                            \
+    });                                                                                           \
   }
 ONEOP_HOB_COMPARE(==)
 ONEOP_HOB_COMPARE(!=)
@@ -156,39 +165,37 @@ auto make_custom(F fn) {
 
 // The two that nearly every kernel uses are facts that the host can read, and cost no template.
 class DeviceValue {};
-inline Expr DeviceIs(DeviceType type, bool wanted) {
-  Node* node = NewNode(Kind::kDevice, std::string("device_type == ").append(OneopEnumName(type)));
+ONEOP_COLD inline Expr DeviceIs(DeviceType type) {
+  Node* node = NewNode(Kind::kDevice, {"device_type == ", OneopEnumName(type)});
   node->value = type;
-  return wanted ? Expr(node) : !Expr(node);
+  return Expr(node);
 }
-inline Expr operator==(DeviceValue, DeviceType type) { return DeviceIs(type, true); }
-inline Expr operator!=(DeviceValue, DeviceType type) { return DeviceIs(type, false); }
+inline Expr operator==(DeviceValue, DeviceType type) { return DeviceIs(type); }
+inline Expr operator!=(DeviceValue, DeviceType type) { return !DeviceIs(type); }
 
 class DeviceTagValue {};
 inline DeviceType DeviceTypeOfTag(std::string_view tag) {
   return tag == "cpu" ? kCPU : tag == "gpu" || tag == "cuda" ? kCUDA : kInvalidDevice;
 }
 inline Expr operator==(DeviceTagValue, std::string_view tag) {
-  return DeviceIs(DeviceTypeOfTag(tag), true);
+  return DeviceIs(DeviceTypeOfTag(tag));
 }
 inline Expr operator!=(DeviceTagValue, std::string_view tag) {
-  return DeviceIs(DeviceTypeOfTag(tag), false);
+  return !DeviceIs(DeviceTypeOfTag(tag));
 }
-inline Expr operator==(DeviceTagValue, DeviceType type) { return DeviceIs(type, true); }
-inline Expr operator!=(DeviceTagValue, DeviceType type) { return DeviceIs(type, false); }
+inline Expr operator==(DeviceTagValue, DeviceType type) { return DeviceIs(type); }
+inline Expr operator!=(DeviceTagValue, DeviceType type) { return !DeviceIs(type); }
 
 class DtypeValue {
  public:
   DtypeValue(std::string_view arg, int32_t index)
       : arg_(::oneop::sdk::library.arena.CopyText(arg)), index_(index) {}
-  std::string text() const {
-    std::string text("data_type(\"");
-    text.append(arg_).append("\", ");
-    ::oneop::sdk::AppendInt(&text, index_);
-    return text.append(")");
+  ONEOP_COLD const char* text() const {
+    return ::oneop::sdk::library.arena.Join(
+        {"data_type(\"", arg_, "\", ", ::oneop::sdk::Digits(index_), ")"});
   }
-  Expr Is(DataType type) const {
-    Node* node = NewNode(Kind::kDtype, text().append(" == ").append(OneopEnumName(type)));
+  ONEOP_COLD Expr Is(DataType type) const {
+    Node* node = NewNode(Kind::kDtype, {text(), " == ", OneopEnumName(type)});
     node->value = type;
     node->arg = arg_;
     node->index = index_;
@@ -203,15 +210,15 @@ class DtypeValue {
   }
   template <class F>
   Expr Compare(const char* op, DataType other, F holds) const {
-    const std::string text = this->text().append(op).append(OneopEnumName(other));
-    return Other(text, [me = *this, other, holds](const KernelRegContext& ctx) {
-      const DataType type = me.Get(ctx);
-      return type != kInvalidDataType && holds(type, other);
-    });
+    return Other({text(), op, OneopEnumName(other)},
+                 [me = *this, other, holds](const KernelRegContext& ctx) {
+                   const DataType type = me.Get(ctx);
+                   return type != kInvalidDataType && holds(type, other);
+                 });
   }
   template <class F>
   Expr Compare(const char* op, const DtypeValue& other, F holds) const {
-    return Other(text().append(op).append(other.text()),
+    return Other({text(), op, other.text()},
                  [me = *this, other, holds](const KernelRegContext& ctx) {
                    const DataType a = me.Get(ctx), b = other.Get(ctx);
                    return a != kInvalidDataType && b != kInvalidDataType && holds(a, b);
@@ -243,8 +250,8 @@ namespace user_op {
 inline hob::DeviceValue HobDeviceType() { return {}; }
 inline hob::DeviceTagValue HobDeviceTag() { return {}; }
 inline hob::DtypeValue HobDataType(std::string_view arg, int32_t index) { return {arg, index}; }
-inline hob::Expr HobTrue() { return hob::Expr(hob::NewNode(hob::Kind::kTrue, "true")); }
-inline hob::Expr HobFalse() { return hob::Expr(hob::NewNode(hob::Kind::kFalse, "false")); }
+inline hob::Expr HobTrue() { return hob::Expr(hob::NewNode(hob::Kind::kTrue, {"true"})); }
+inline hob::Expr HobFalse() { return hob::Expr(hob::NewNode(hob::Kind::kFalse, {"false"})); }
 
 template <class T>
 hob::Value<T> HobAttr(std::string name) {
@@ -268,16 +275,16 @@ hob::Value<int32_t> HobInputSize(std::string name) {
 template <class = void>
 hob::Value<bool> HobEnvBool(std::string name, bool otherwise) {
   std::string text = "env(\"" + name + "\")";
-  return hob::MakeValue<bool>(std::move(text),
-                              [name = std::move(name), otherwise](const KernelRegContext&) {
-                                const char* value = std::getenv(name.c_str());
-                                if (value == nullptr) { return otherwise; }
-                                const char first = value[0];
-                                return first == '1' || first == 't' || first == 'T' ||
-                                       first == 'y' || first == 'Y' ||
-                                       std::string_view(value) == "on" ||
-                                       std::string_view(value) == "ON";
-                              });
+  return hob::MakeValue<bool>(
+      std::move(text), [name = std::move(name), otherwise](const KernelRegContext&) {
+        const char* value = std::getenv(name.c_str());
+        if (value == nullptr) {
+          return otherwise;
+        }
+        const char first = value[0];
+        return first == '1' || first == 't' || first == 'T' || first == 'y' || first == 'Y' ||
+               std::string_view(value) == "on" || std::string_view(value) == "ON";
+      });
 }
 template <class T, class F>
 hob::Value<T> HobCtxGetter(std::string text, F fn) {
@@ -285,6 +292,6 @@ hob::Value<T> HobCtxGetter(std::string text, F fn) {
 }
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_HOB_H_

@@ -11,7 +11,8 @@ namespace sdk {
 using oneflow::user_op::CudaGraphSupport;
 using oneflow::user_op::OpKernel;
 
-// Does T override this member of OpKernel? Where &T::Member cannot be named (a private override), it does.
+// Does T override this member of OpKernel? Where &T::Member cannot be named (a private override),
+// it does.
 #define ONEOP_OVERRIDES(Member)                                                               \
   template <class T, class = void>                                                            \
   struct Overrides##Member : std::true_type {};                                               \
@@ -34,7 +35,7 @@ inline constexpr bool kHasCache =
     OverridesInitOpKernelCacheWithFlags<T>::value;
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 namespace user_op {
@@ -51,12 +52,13 @@ class AddInplaceArgPair {
       : frame_(frame), sink_(sink), status_(status) {}
   Maybe<void> operator()(std::string_view out, int32_t out_index, std::string_view in,
                          int32_t in_index, bool is_mutable) const {
-    const int32_t output =
-        ::oneop::sdk::NeedTensor(frame_, out, out_index, ::oneop::sdk::kOutput);
+    const int32_t output = ::oneop::sdk::NeedTensor(frame_, out, out_index, ::oneop::sdk::kOutput);
     const int32_t input = ::oneop::sdk::NeedTensor(frame_, in, in_index, ::oneop::sdk::kInput);
-    const int32_t code = sink_->add(sink_, output - frame_->num_input_tensors, input,
-                                    is_mutable ? 1 : 0, status_);
-    if (code != ONEOP_OK) { throw code; }
+    const int32_t code =
+        sink_->add(sink_, output - frame_->num_input_tensors, input, is_mutable ? 1 : 0, status_);
+    if (code != ONEOP_OK) {
+      throw code;
+    }
     return Maybe<void>::Ok();
   }
 
@@ -104,7 +106,7 @@ class OpKernelRegistry {
     }
   }
 
-  OpKernelRegistry& SetIsMatchedHob(const hob::Expr& expr) {
+  ONEOP_COLD OpKernelRegistry& SetIsMatchedHob(const hob::Expr& expr) {
     matches_ = expr.node();
     def_.predicate = matches_->text;
     AddFacts(matches_);
@@ -115,7 +117,7 @@ class OpKernelRegistry {
   }
   template <class F>
   OpKernelRegistry& SetIsMatchedPred(const F& predicate) {
-    return SetIsMatchedHob(hob::Other("predicate", predicate));
+    return SetIsMatchedHob(hob::Other({"predicate"}, predicate));
   }
   template <class F>
   OpKernelRegistry& SetInferTmpSizeFn(const F& fn) {
@@ -141,7 +143,9 @@ class OpKernelRegistry {
   template <class T>
   OpKernelRegistry& Describe() {
     static_assert(std::is_base_of_v<OpKernel, T>, "a kernel derives from user_op::OpKernel");
-    if constexpr (std::is_base_of_v<CudaGraphSupport, T>) { def_.flags |= ONEOP_KERNEL_CUDA_GRAPH; }
+    if constexpr (std::is_base_of_v<CudaGraphSupport, T>) {
+      def_.flags |= ONEOP_KERNEL_CUDA_GRAPH;
+    }
     if constexpr (::oneop::sdk::kHasState<T>) {
       def_.create_state = &CreateState<>;
       def_.destroy_state = [](void* state) { delete static_cast<StatePointer*>(state); };
@@ -154,13 +158,15 @@ class OpKernelRegistry {
   }
 
   // The parts of the conjunction at the top; the host shows them and says which one failed.
-  void AddFacts(const hob::Node* node) {
+  ONEOP_COLD void AddFacts(const hob::Node* node) {
     if (node->kind == hob::Kind::kAnd) {
       AddFacts(node->left);
       AddFacts(node->right);
       return;
     }
-    if (node->kind == hob::Kind::kTrue) { return; }
+    if (node->kind == hob::Kind::kTrue) {
+      return;
+    }
     oneop_fact* fact = new oneop_fact{};
     fact->size = sizeof *fact;
     fact->kind = node->kind == hob::Kind::kDevice  ? ONEOP_FACT_DEVICE
@@ -173,23 +179,24 @@ class OpKernelRegistry {
     facts_.Add(fact);
   }
 
-  static int32_t IsMatched(void* self, oneop_frame* frame, int32_t* matched, oneop_status* status) {
+  ONEOP_COLD static int32_t IsMatched(void* self, oneop_frame* frame, int32_t* matched,
+                                      oneop_status* status) {
     const OpKernelRegistry* me = static_cast<OpKernelRegistry*>(self);
     return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
       const KernelRegContext ctx(frame);
       *matched = me->matches_->Holds(ctx) ? 1 : 0;
     });
   }
-  static int32_t InferTmpSize(void* self, oneop_frame* frame, int64_t* bytes,
-                              oneop_status* status) {
+  ONEOP_COLD static int32_t InferTmpSize(void* self, oneop_frame* frame, int64_t* bytes,
+                                         oneop_status* status) {
     const OpKernelRegistry* me = static_cast<OpKernelRegistry*>(self);
     return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
       InferContext ctx(frame);
       *bytes = me->infer_tmp_size_(&ctx);
     });
   }
-  static int32_t ProposeInplace(void* self, oneop_frame* frame, oneop_inplace_sink* sink,
-                                oneop_status* status) {
+  ONEOP_COLD static int32_t ProposeInplace(void* self, oneop_frame* frame, oneop_inplace_sink* sink,
+                                           oneop_status* status) {
     const OpKernelRegistry* me = static_cast<OpKernelRegistry*>(self);
     try {
       const InferContext ctx(frame);
@@ -201,7 +208,8 @@ class OpKernelRegistry {
       return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
     }
   }
-  static int32_t Create(void* self, oneop_frame* frame, void** kernel, oneop_status* status) {
+  ONEOP_COLD static int32_t Create(void* self, oneop_frame* frame, void** kernel,
+                                   oneop_status* status) {
     const OpKernelRegistry* me = static_cast<OpKernelRegistry*>(self);
     return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
       *kernel = me->new_ != nullptr ? me->new_() : me->create_(KernelInitContext(frame));
@@ -211,7 +219,8 @@ class OpKernelRegistry {
   using StatePointer = std::shared_ptr<OpKernelState>;
   using CachePointer = std::shared_ptr<OpKernelCache>;
   template <class = void>
-  static int32_t CreateState(void* kernel, oneop_frame* frame, void** state, oneop_status* status) {
+  ONEOP_COLD static int32_t CreateState(void* kernel, oneop_frame* frame, void** state,
+                                        oneop_status* status) {
     return ::oneop::sdk::Guard(frame, status, Place{}, [&] {
       KernelInitContext ctx(frame);
       StatePointer made = static_cast<OpKernel*>(kernel)->CreateOpKernelState(&ctx);
@@ -219,12 +228,16 @@ class OpKernelRegistry {
     });
   }
   template <class = void>
-  static int32_t CreateCache(void* kernel, oneop_frame* frame, void** cache, oneop_status* status) {
+  ONEOP_COLD static int32_t CreateCache(void* kernel, oneop_frame* frame, void** cache,
+                                        oneop_status* status) {
     return ::oneop::sdk::Guard(frame, status, Place{}, [&] {
       KernelCacheContext ctx(frame);
       CachePointer made;
       static_cast<OpKernel*>(kernel)->InitOpKernelCacheWithFlags(&ctx, OpKernel::kAllMayChanged,
                                                                  &made);
+      if (!made) {
+        made = static_cast<OpKernel*>(kernel)->InitOpKernelCache(&ctx);
+      }
       *cache = made ? new CachePointer(std::move(made)) : nullptr;
     });
   }
@@ -244,20 +257,21 @@ class OpKernelRegistry {
   const hob::Node* matches_ = nullptr;
   OpKernel* (*new_)() = nullptr;
   ::oneop::sdk::PointerList facts_{};
-  ::oneop::sdk::Fn<OpKernel*(const KernelInitContext&)> create_;
-  ::oneop::sdk::Fn<int64_t(InferContext*)> infer_tmp_size_;
-  ::oneop::sdk::Fn<Maybe<void>(const InferContext&, AddInplaceArgPair)> propose_inplace_;
+  ::oneop::sdk::KeptFn<OpKernel*(const KernelInitContext&)> create_;
+  ::oneop::sdk::KeptFn<int64_t(InferContext*)> infer_tmp_size_;
+  ::oneop::sdk::KeptFn<Maybe<void>(const InferContext&, AddInplaceArgPair)> propose_inplace_;
 };
 
-inline OpKernelRegistry& NewKernel(std::string_view op_type_name, const char* file, int32_t line) {
+ONEOP_COLD inline OpKernelRegistry& NewKernel(std::string_view op_type_name, const char* file,
+                                              int32_t line) {
   return *new OpKernelRegistry(op_type_name, file, line);  // lives as long as the library
 }
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
-#define REGISTER_USER_KERNEL(name)                                                              \
-  static const ::oneop::sdk::Registered ONEOP_CAT(oneop_kernel_, __COUNTER__)                   \
+#define REGISTER_USER_KERNEL(name)                                            \
+  static const ::oneop::sdk::Registered ONEOP_CAT(oneop_kernel_, __COUNTER__) \
       __attribute__((unused)) = ::oneflow::user_op::NewKernel(name, __FILE__, __LINE__)
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_KERNEL_REGISTRY_H_

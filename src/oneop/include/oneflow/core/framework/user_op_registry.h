@@ -39,7 +39,9 @@ class GetArgModifier {
       : frame_(frame), modifiers_(modifiers), made_(made) {}
   ArgModifier* operator()(std::string_view name, int32_t index) const {
     const oneop_arg* arg = ::oneop::sdk::FindArg(frame_, name, kSide);
-    if (arg != nullptr && arg->count == 0) { return nullptr; }
+    if (arg != nullptr && arg->count == 0) {
+      return nullptr;
+    }
     const int32_t base = kSide == ::oneop::sdk::kOutput ? frame_->num_input_tensors : 0;
     const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index, kSide) - base;
     ArgModifier* modifier = new ArgModifier(modifiers_ + number);
@@ -89,7 +91,8 @@ class OpRegistry {
     return Out(name, min, 1, 1);
   }
 
-  // --- Attributes. Without a value the attribute must be given; Attr<T>("a") has the value T(). ---
+  // --- Attributes. Without a value the attribute must be given; Attr<T>("a") has the value T().
+  // ---
   OpRegistry& Attr(std::string_view name, UserOpAttrType type) {
     NewAttr(name, type);
     return *this;
@@ -175,11 +178,12 @@ class OpRegistry {
     return *this;
   }
 
-  // Accepted and not used: devices, streams, batch axes and time shapes are torch's or nobody's business here.
-#define ONEOP_IGNORED(Setter)            \
-  template <class F>                     \
-  OpRegistry& Setter(const F&) {         \
-    return *this;                        \
+  // Accepted and not used: devices, streams, batch axes and time shapes are torch's or nobody's
+  // business here.
+#define ONEOP_IGNORED(Setter)    \
+  template <class F>             \
+  OpRegistry& Setter(const F&) { \
+    return *this;                \
   }
   ONEOP_IGNORED(SetSbpSignatureInferFn)
   ONEOP_IGNORED(SetDeviceAndStreamInferFn)
@@ -193,18 +197,20 @@ class OpRegistry {
 #undef ONEOP_IGNORED
 
  private:
-  using InferFn = ::oneop::sdk::Fn<Maybe<void>(InferContext*)>;
+  using InferFn = ::oneop::sdk::KeptFn<Maybe<void>(InferContext*)>;
   template <class Get>
-  using ModifyFn = ::oneop::sdk::Fn<Maybe<void>(const Get&, const UserOpConfWrapper&)>;
+  using ModifyFn = ::oneop::sdk::KeptFn<Maybe<void>(const Get&, const UserOpConfWrapper&)>;
   using Place = ::oneop::sdk::Place;
 
-  OpRegistry& In(std::string_view name, int32_t count, int32_t is_minimum, int32_t is_optional) {
+  ONEOP_COLD OpRegistry& In(std::string_view name, int32_t count, int32_t is_minimum,
+                            int32_t is_optional) {
     inputs_.Add(NewArg(name, count, is_minimum, is_optional));
     def_.num_inputs = inputs_.count;
     def_.inputs = reinterpret_cast<const oneop_arg_def* const*>(inputs_.data);
     return *this;
   }
-  OpRegistry& Out(std::string_view name, int32_t count, int32_t is_minimum, int32_t is_optional) {
+  ONEOP_COLD OpRegistry& Out(std::string_view name, int32_t count, int32_t is_minimum,
+                             int32_t is_optional) {
     outputs_.Add(NewArg(name, count, is_minimum, is_optional));
     def_.num_outputs = outputs_.count;
     def_.outputs = reinterpret_cast<const oneop_arg_def* const*>(outputs_.data);
@@ -215,7 +221,7 @@ class OpRegistry {
     return new oneop_arg_def{sizeof(oneop_arg_def), count, is_minimum, is_optional,
                              ::oneop::sdk::library.arena.CopyText(name)};
   }
-  oneop_attr_def* NewAttr(std::string_view name, UserOpAttrType type) {
+  ONEOP_COLD oneop_attr_def* NewAttr(std::string_view name, UserOpAttrType type) {
     oneop_attr_def* attr = new oneop_attr_def{};
     attr->size = sizeof *attr;
     attr->type = type;
@@ -237,13 +243,13 @@ class OpRegistry {
   }
   Place place() const { return {def_.file, def_.line}; }
 
-  template <InferFn OpRegistry::*kFn>
+  template <InferFn OpRegistry::* kFn>
   static int32_t Infer(void* self, oneop_frame* frame, oneop_status* status) {
     return RunInfer(static_cast<OpRegistry*>(self), static_cast<OpRegistry*>(self)->*kFn, frame,
                     status);
   }
-  static int32_t RunInfer(OpRegistry* me, const InferFn& fn, oneop_frame* frame,
-                          oneop_status* status) {
+  ONEOP_COLD static int32_t RunInfer(OpRegistry* me, const InferFn& fn, oneop_frame* frame,
+                                     oneop_status* status) {
     return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
       InferContext ctx(frame);
       ::oneop::sdk::ThrowIfError(fn(&ctx));
@@ -252,7 +258,7 @@ class OpRegistry {
   }
   // Templates, so that a file which sets no such function does not compile them.
   template <class = void>
-  static int32_t CheckAttrs(void* self, oneop_frame* frame, oneop_status* status) {
+  ONEOP_COLD static int32_t CheckAttrs(void* self, oneop_frame* frame, oneop_status* status) {
     OpRegistry* me = static_cast<OpRegistry*>(self);
     return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
       ::oneop::sdk::ThrowIfError(
@@ -260,8 +266,8 @@ class OpRegistry {
     });
   }
   template <class = void>
-  static int32_t GetSbp(void* self, oneop_frame* frame, oneop_sbp_sink* sink,
-                        oneop_status* status) {
+  ONEOP_COLD static int32_t GetSbp(void* self, oneop_frame* frame, oneop_sbp_sink* sink,
+                                   oneop_status* status) {
     OpRegistry* me = static_cast<OpRegistry*>(self);
     try {
       SbpContext ctx(frame, sink, status);
@@ -274,8 +280,8 @@ class OpRegistry {
     }
   }
   template <class = void>
-  static int32_t InferNdSbp(void* self, oneop_frame* frame, oneop_sbp_sink* sink,
-                            oneop_status* status) {
+  ONEOP_COLD static int32_t InferNdSbp(void* self, oneop_frame* frame, oneop_sbp_sink* sink,
+                                       oneop_status* status) {
     OpRegistry* me = static_cast<OpRegistry*>(self);
     try {
       InferNdSbpFnContext ctx(frame);
@@ -288,9 +294,9 @@ class OpRegistry {
       return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
     }
   }
-  template <class Get, ModifyFn<Get> OpRegistry::*kFn>
-  static int32_t Modify(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers,
-                        oneop_status* status) {
+  template <class Get, ModifyFn<Get> OpRegistry::* kFn>
+  ONEOP_COLD static int32_t Modify(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers,
+                                   oneop_status* status) {
     OpRegistry* me = static_cast<OpRegistry*>(self);
     ArgModifier* made = nullptr;
     const int32_t code = ::oneop::sdk::Guard(frame, status, me->place(), [&] {
@@ -312,9 +318,9 @@ class OpRegistry {
   InferFn infer_logical_;
   InferFn infer_physical_;
   InferFn infer_dtype_;
-  ::oneop::sdk::Fn<Maybe<void>(const UserOpDefWrapper&, const UserOpConfWrapper&)> check_attrs_;
-  ::oneop::sdk::Fn<Maybe<void>(SbpContext*)> get_sbp_;
-  ::oneop::sdk::Fn<Maybe<void>(InferNdSbpFnContext*)> infer_nd_sbp_;
+  ::oneop::sdk::KeptFn<Maybe<void>(const UserOpDefWrapper&, const UserOpConfWrapper&)> check_attrs_;
+  ::oneop::sdk::KeptFn<Maybe<void>(SbpContext*)> get_sbp_;
+  ::oneop::sdk::KeptFn<Maybe<void>(InferNdSbpFnContext*)> infer_nd_sbp_;
   ModifyFn<GetInputArgModifier> modify_inputs_;
   ModifyFn<GetOutputArgModifier> modify_outputs_;
 };
@@ -325,15 +331,15 @@ struct CheckAttrFnUtil {
   }
 };
 
-inline OpRegistry& NewOp(std::string_view name, const char* file, int32_t line) {
+ONEOP_COLD inline OpRegistry& NewOp(std::string_view name, const char* file, int32_t line) {
   return *new OpRegistry(name, file, line);  // lives as long as the library
 }
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
-#define REGISTER_USER_OP(name)                                              \
-  static const ::oneop::sdk::Registered ONEOP_CAT(oneop_op_, __COUNTER__)   \
+#define REGISTER_USER_OP(name)                                            \
+  static const ::oneop::sdk::Registered ONEOP_CAT(oneop_op_, __COUNTER__) \
       __attribute__((unused)) = ::oneflow::user_op::NewOp(name, __FILE__, __LINE__)
 #define REGISTER_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name).SupportCpuOnly()
 #define REGISTER_NO_GRAD_USER_OP(name) REGISTER_USER_OP(name).NoGrad()

@@ -1,4 +1,5 @@
-// oneflow/core/framework/user_op_tensor.h: the tensor that a kernel sees, laid over the ABI's struct.
+// oneflow/core/framework/user_op_tensor.h: the tensor that a kernel sees, laid over the ABI's
+// struct.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_TENSOR_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_TENSOR_H_
 
@@ -9,70 +10,37 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-// dptr<T> with the wrong T. The tensor does not know its name; the edge, which has the frame, does.
-class TensorTypeMismatch : public std::exception {
- public:
-  TensorTypeMismatch(const oneop_tensor* tensor, const char* function, oneflow::DataType asked)
-      : tensor_(tensor), function_(function), asked_(asked) {}
-  const char* what() const noexcept override { return "dptr<T> with another type than the tensor's"; }
-
-  ONEOP_COLD std::string Describe(const oneop_frame* frame) const {
-    std::string text("a tensor");
-    if (frame != nullptr) {
-      if (!AppendName(&text, frame, frame->inputs, frame->num_inputs)) {
-        AppendName(&text, frame, frame->outputs, frame->num_outputs);
+// Completes a message about a tensor, which does not know its own name, at the edge, which has the
+// frame.
+ONEOP_COLD inline std::string NameTensor(const oneop_frame* frame, const oneop_tensor* tensor,
+                                         std::string_view message) {
+  std::string name("scratch");
+  for (int32_t i = 0; i != frame->num_inputs + frame->num_outputs; ++i) {
+    const oneop_arg* arg = i < frame->num_inputs
+                               ? ArgAt(frame, frame->inputs, i)
+                               : ArgAt(frame, frame->outputs, i - frame->num_inputs);
+    for (int32_t k = 0; k != arg->count; ++k) {
+      if (TensorAt(frame, arg->first + k) != tensor) {
+        continue;
       }
-      text.append(" of op \"").append(frame->op_type_name).append("\"");
-    }
-    text.append(" holds ").append(OneopEnumName(static_cast<oneflow::DataType>(tensor_->dtype)));
-    text.append(", the kernel asks for ").append(function_).append("<").append(CppName());
-    return text.append(">");
-  }
-
- private:
-  bool AppendName(std::string* text, const oneop_frame* frame, const oneop_arg* args,
-                  int32_t count) const {
-    for (int32_t i = 0; i != count; ++i) {
-      const oneop_arg* arg = ArgAt(frame, args, i);
-      for (int32_t k = 0; k != arg->count; ++k) {
-        if (TensorAt(frame, arg->first + k) != tensor_) { continue; }
-        text->assign("tensor \"").append(arg->name).append("\"");
-        if (arg->count > 1) {
-          text->append(" number ");
-          AppendInt(text, k);
-        }
-        return true;
+      name = Join({arg->name, arg->count == 1 ? "" : " ", Digits(k)});
+      if (arg->count == 1) {
+        name.pop_back();
       }
     }
-    return false;
   }
-  const char* CppName() const {
-    switch (asked_) {
-      case oneflow::kFloat: return "float";
-      case oneflow::kDouble: return "double";
-      case oneflow::kInt8: return "int8_t";
-      case oneflow::kInt16: return "int16_t";
-      case oneflow::kInt32: return "int32_t";
-      case oneflow::kInt64: return "int64_t";
-      case oneflow::kUInt8: return "uint8_t";
-      case oneflow::kUInt16: return "uint16_t";
-      case oneflow::kUInt32: return "uint32_t";
-      case oneflow::kUInt64: return "uint64_t";
-      case oneflow::kBool: return "bool";
-      case oneflow::kFloat16: return "float16";
-      case oneflow::kBFloat16: return "bfloat16";
-      default: return OneopEnumName(asked_);
-    }
-  }
+  return Join({"tensor \"", name, "\" of op \"", frame->op_type_name, "\" ", message});
+}
 
-  const oneop_tensor* tensor_;
-  const char* function_;
-  oneflow::DataType asked_;
-};
-
+// dptr<T> with the wrong T.
 [[noreturn]] ONEOP_COLD inline void ThrowTensorType(const oneop_tensor* tensor,
                                                     const char* function, oneflow::DataType asked) {
-  throw TensorTypeMismatch(tensor, function, asked);
+  const oneflow::Error error(
+      ONEOP_ERROR_TYPE, nullptr, 0,
+      Join({"holds ", oneflow::FactsOf(static_cast<oneflow::DataType>(tensor->dtype)).name,
+            ", the kernel asks for ", function, "<", oneflow::FactsOf(asked).cpp_name, ">"}));
+  error.contents()->tensor = tensor;
+  Throw(error);
 }
 
 // void, char and unsigned char mean bytes, and so does a scratch buffer.
@@ -89,7 +57,7 @@ inline void CheckTensorType(const oneop_tensor* tensor, const char* function) {
 }
 
 }  // namespace sdk
-}  // namespace oneop
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 
@@ -105,7 +73,8 @@ class MemoryCase {
 
 namespace user_op {
 
-// Never constructed: a pointer to one is a pointer to the host's struct, so that looking up a tensor costs nothing.
+// Never constructed: a pointer to one is a pointer to the host's struct, so that looking up a
+// tensor costs nothing.
 class Tensor {
  public:
   Tensor(const Tensor&) = delete;
@@ -143,6 +112,6 @@ class Tensor {
 };
 
 }  // namespace user_op
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_TENSOR_H_

@@ -42,14 +42,18 @@ class Stream {
 class CudaStream : public Stream {
  public:
   static void OneopCheck(DeviceType type) {
-    if (type != kCUDA) { Refuse("ep::CudaStream", type); }
+    if (type != kCUDA) {
+      Refuse("ep::CudaStream", type);
+    }
   }
 };
 
 class CpuStream : public Stream {
  public:
   static void OneopCheck(DeviceType type) {
-    if (type != kCPU) { Refuse("ep::CpuStream", type); }
+    if (type != kCPU) {
+      Refuse("ep::CpuStream", type);
+    }
   }
   // fn(begin, end) over pieces of [begin, end), each of at least `grain` elements.
   template <class F>
@@ -62,6 +66,6 @@ class CpuStream : public Stream {
 
 using DeviceCtx = ep::Stream;
 
-}  // namespace oneflow
+}  // namespace oneflow ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_EP_INCLUDE_STREAM_H_

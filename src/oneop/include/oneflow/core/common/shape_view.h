@@ -1,0 +1,7 @@
+// oneflow/core/common/shape_view.h: ShapeView, under the name that op files include.
+#ifndef ONEFLOW_CORE_COMMON_SHAPE_VIEW_H_
+#define ONEFLOW_CORE_COMMON_SHAPE_VIEW_H_
+
+#include "oneflow/core/common/shape.h"
+
+#endif  // ONEFLOW_CORE_COMMON_SHAPE_VIEW_H_

@@ -1,0 +1,7 @@
+// oneflow/core/kernel/kernel_util.h: Memcpy and Memset, under the name that kernel files include.
+#ifndef ONEFLOW_CORE_KERNEL_KERNEL_UTIL_H_
+#define ONEFLOW_CORE_KERNEL_KERNEL_UTIL_H_
+
+#include "oneflow/core/kernel/new_kernel_util.h"
+
+#endif  // ONEFLOW_CORE_KERNEL_KERNEL_UTIL_H_
