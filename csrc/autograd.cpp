@@ -5,11 +5,10 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <array>
-
 #include "autograd_node.h"
 #include "calls.h"
 #include "error.h"
+#include "thread_cache.h"
 
 namespace oneop {
 namespace {
@@ -37,19 +36,6 @@ struct Needs {
     }
   }
 };
-
-void refuse_forward_mode(const Layout& layout, const CallTensors& call) {
-  for (const at::Tensor* tensor : call.tensors) {
-    if (!torch::autograd::impl::get_autograd_meta(*tensor)) { continue; }
-    if (tensor->_fw_grad(/*level=*/0).defined()) {
-      throw Error("OpNotImplementedError",
-                  "op " + quoted(layout.op->name) +
-                      " has no rule for forward-mode differentiation (jvp, jacfwd)\n  use "
-                      "reverse mode (grad, jacrev)\n  defined at " +
-                      layout.op->source.text());
-    }
-  }
-}
 
 void run_below(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                torch::jit::Stack* stack) {
@@ -82,17 +68,6 @@ void run_mutating(const Layout& layout, const c10::OperatorHandle& handle, c10::
   for (const at::Tensor& tensor : written) { torch::autograd::impl::bump_version(tensor); }
 }
 
-struct LastGradPlan {
-  const OpRecord* record = nullptr;
-  PlanKey key;
-  std::shared_ptr<const BoundGradPlan> plan;
-};
-
-LastGradPlan& last_grad_plan(int32_t op_id) {
-  thread_local std::array<LastGradPlan, 64> plans;
-  return plans[op_id % plans.size()];
-}
-
 std::shared_ptr<const GradPlan> make_plan(const OpRecord& record, const Layout& layout,
                                           const c10::IValue* args, const CallTensors& call,
                                           const std::vector<uint8_t>& needs,
@@ -123,7 +98,7 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
     return key;
   };
   PlanKey key = make_key();
-  LastGradPlan& last = last_grad_plan(op.id());
+  LastGrad& last = thread_cache().grad(op.id());
   const bool cacheable = !(symbolic && cache.reads_shapes.load(std::memory_order_relaxed));
   if (cacheable) {
     if (last.record == &record && last.key == key) { return last.plan; }
@@ -154,7 +129,7 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
   return bound;
 }
 
-edge_list edges_of(const CallTensors& call, const std::vector<uint8_t>& needs) {
+edge_list edges_of(const CallTensors& call, const uint8_t* needs) {
   edge_list edges;
   edges.reserve(call.tensors.size());
   for (size_t i = 0; i < call.tensors.size(); ++i) {
@@ -164,34 +139,20 @@ edge_list edges_of(const CallTensors& call, const std::vector<uint8_t>& needs) {
   return edges;
 }
 
-// The outputs on the stack, with a flag for those that the op declares differentiable.
-struct Outputs {
-  c10::SmallVector<at::Tensor, 4> tensors;
-  c10::SmallVector<bool, 4> differentiable;
-
-  Outputs(const Layout& layout, const c10::SmallVectorImpl<int32_t>& counts,
-          const torch::jit::Stack& stack) {
-    if (layout.returns_list()) {
-      for (const c10::IValue& item : stack.back().toListRef()) {
-        tensors.push_back(item.toTensor());
-      }
-    } else {
-      int32_t total = 0;
-      for (int32_t count : counts) { total += count; }
-      for (size_t i = stack.size() - total; i < stack.size(); ++i) {
-        tensors.push_back(stack[i].toTensor());
-      }
-    }
-    size_t at = 0;
-    for (size_t a = 0; a < counts.size(); ++a) {
-      for (int32_t k = 0; k < counts[a]; ++k, ++at) {
-        differentiable.push_back(layout.op->output_traits[a].requires_grad &&
-                                 c10::isFloatingType(tensors[at].scalar_type()) |
-                                     c10::isComplexType(tensors[at].scalar_type()));
-      }
-    }
+OutputTensors outputs_on(const Layout& layout, const c10::SmallVectorImpl<int32_t>& counts,
+                         const torch::jit::Stack& stack) {
+  OutputTensors outputs;
+  if (layout.returns_list()) {
+    for (const c10::IValue& item : stack.back().toListRef()) { outputs.push_back(item.toTensor()); }
+    return outputs;
   }
-};
+  int32_t total = 0;
+  for (int32_t count : counts) { total += count; }
+  for (size_t i = stack.size() - total; i < stack.size(); ++i) {
+    outputs.push_back(stack[i].toTensor());
+  }
+  return outputs;
+}
 
 c10::SmallVector<int32_t, 8> output_counts(const Layout& layout, const c10::IValue* args) {
   c10::SmallVector<int32_t, 8> counts;
@@ -205,12 +166,17 @@ c10::SmallVector<int32_t, 8> output_counts(const Layout& layout, const c10::IVal
   return counts;
 }
 
-void set_histories(const Outputs& outputs, const NodePtr& node) {
-  for (size_t i = 0; i < outputs.tensors.size(); ++i) {
-    if (outputs.differentiable[i]) {
-      torch::autograd::set_history(outputs.tensors[i], node);
-    } else {
-      node->add_input_metadata(torch::autograd::Node::undefined_input());
+void set_histories(const NodePtr& node, const Layout& layout, const int32_t* counts,
+                   const OutputTensors& outputs) {
+  size_t at = 0;
+  for (size_t a = 0; a < layout.op->outputs.size(); ++a) {
+    for (int32_t k = 0; k < counts[a]; ++k, ++at) {
+      if (layout.op->output_traits[a].requires_grad &&
+          torch::autograd::isDifferentiableType(outputs[at].scalar_type())) {
+        torch::autograd::set_history(outputs[at], node);
+      } else {
+        node->add_input_metadata(torch::autograd::Node::undefined_input());
+      }
     }
   }
 }
@@ -220,6 +186,38 @@ void set_histories(const Outputs& outputs, const NodePtr& node) {
 }
 
 }  // namespace
+
+void refuse_forward_mode(const Layout& layout, const CallTensors& call) {
+  for (const at::Tensor* tensor : call.tensors) {
+    if (!torch::autograd::impl::get_autograd_meta(*tensor)) { continue; }
+    if (tensor->_fw_grad(/*level=*/0).defined()) {
+      throw Error("OpNotImplementedError",
+                  "op " + quoted(layout.op->name) +
+                      " has no rule for forward-mode differentiation (jvp, jacfwd)\n  use "
+                      "reverse mode (grad, jacrev)\n  defined at " +
+                      layout.op->source.text());
+    }
+  }
+}
+
+PtrOf<OpNode> start_node(const TorchOp& op, std::shared_ptr<const BoundGradPlan> plan,
+                         const CallTensors& call, const uint8_t* needs) {
+  const GradPlan& grad = *plan->plan;
+  auto node = make_node(&op, std::move(plan), edges_of(call, needs));
+  for (int32_t blob : grad.saved) {
+    if (blob < grad.num_inputs) { node->save(*call.tensors[blob], /*is_output=*/false); }
+  }
+  return node;
+}
+
+void finish_node(const PtrOf<OpNode>& node, const Layout& layout, const int32_t* output_counts,
+                 const OutputTensors& outputs) {
+  set_histories(node, layout, output_counts, outputs);
+  const GradPlan& grad = node->plan();
+  for (int32_t blob : grad.saved) {  // after set_history, or the graph would hold itself
+    if (blob >= grad.num_inputs) { node->save(outputs[blob - grad.num_inputs], /*is_output=*/true); }
+  }
+}
 
 void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
                       c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -231,31 +229,20 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
   const Needs needs(layout, call);
   if (!needs.any || layout.op->has_flag(ONEOP_OP_NO_GRAD)) { return run_below(handle, keys, stack); }
 
+  const auto counts = output_counts(layout, args);
   if (op.record().grad == nullptr) {
     if (!is_in_backward()) { refuse_missing_gradient(op); }
     // A backward op that nobody may ever differentiate: the error waits until somebody does.
-    const NodePtr node = make_missing_gradient_node(op.name(), edges_of(call, needs.flags));
-    const auto counts = output_counts(layout, args);
+    const NodePtr node =
+        make_missing_gradient_node(op.name(), edges_of(call, needs.flags.data()));
     run_below(handle, keys, stack);
-    set_histories(Outputs(layout, counts, *stack), node);
+    set_histories(node, layout, counts.data(), outputs_on(layout, counts, *stack));
     return;
   }
-
-  const std::shared_ptr<const BoundGradPlan> plan =
-      find_grad_plan(op, layout, args, call, needs.flags);
-  const auto node = make_node(op.name(), plan, edges_of(call, needs.flags));
-  for (int32_t blob : plan->plan->saved) {
-    if (blob < plan->plan->num_inputs) { node->save(*call.tensors[blob], /*is_output=*/false); }
-  }
-  const auto counts = output_counts(layout, args);
+  const auto node = start_node(op, find_grad_plan(op, layout, args, call, needs.flags), call,
+                               needs.flags.data());
   run_below(handle, keys, stack);
-  const Outputs outputs(layout, counts, *stack);
-  set_histories(outputs, node);
-  for (int32_t blob : plan->plan->saved) {
-    if (blob >= plan->plan->num_inputs) {
-      node->save(outputs.tensors[blob - plan->plan->num_inputs], /*is_output=*/true);
-    }
-  }
+  finish_node(node, layout, counts.data(), outputs_on(layout, counts, *stack));
 }
 
 }  // namespace oneop

@@ -1,6 +1,9 @@
 // autograd.h: one autograd node for every op, made from its registered gradient.
 #pragma once
 
+#include "autograd_node.h"
+#include "calls.h"
+#include "compute.h"
 #include "torch_op.h"
 
 namespace oneop {
@@ -8,5 +11,14 @@ namespace oneop {
 // torch's Autograd kernel of every op: runs it below autograd and, where a gradient is needed, records how.
 void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                       torch::jit::Stack* stack);
+
+// Recording a call whose gradient is known, in two halves: before and after it runs.
+PtrOf<OpNode> start_node(const TorchOp& op, std::shared_ptr<const BoundGradPlan> plan,
+                         const CallTensors& call, const uint8_t* needs);
+void finish_node(const PtrOf<OpNode>& node, const Layout& layout, const int32_t* output_counts,
+                 const OutputTensors& outputs);
+
+// Throws where an input carries a forward-mode tangent.
+void refuse_forward_mode(const Layout& layout, const CallTensors& call);
 
 }  // namespace oneop

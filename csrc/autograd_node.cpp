@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "calls.h"
+#include "direct_call.h"
 #include "error.h"
 #include "python_error.h"
 
@@ -85,15 +86,13 @@ variable_list run_traced(const variable_list& grads, const std::vector<c10::IVal
 
 // The steps that the wanted gradients depend on.
 std::vector<bool> steps_for(const GradPlan& plan, const std::vector<bool>& wanted) {
-  std::vector<bool> keep(plan.steps.size(), true);
-  if (wanted.empty()) { return keep; }
+  std::vector<bool> keep(plan.steps.size(), false);
   std::vector<uint8_t> needed(plan.num_blobs, 0);
   for (size_t i = 0; i < plan.grad_of_input.size(); ++i) {
     if (plan.grad_of_input[i] >= 0 && wanted[i]) { needed[plan.grad_of_input[i]] = 1; }
   }
   for (size_t s = plan.steps.size(); s-- > 0;) {
     const GradStep& step = plan.steps[s];
-    keep[s] = false;
     for (int32_t i = 0; i < step.num_outputs; ++i) {
       if (needed[step.first_output + i]) { keep[s] = true; }
     }
@@ -146,12 +145,63 @@ std::string missing_gradient_text(const std::string& op) {
 std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const GradPlan> plan) {
   auto bound = std::make_shared<BoundGradPlan>();
   for (const GradStep& step : plan->steps) {
-    Step bound_step{&TorchOp::find(step.op), {}};
+    Step bound_step{&TorchOp::find(step.op), {}, {}};
     for (const AttrValue& attr : step.attrs) { bound_step.attrs.push_back(to_ivalue(attr)); }
+    if (bound_step.op->layout().returns_list()) {
+      bound_step.attrs.emplace_back(
+          std::vector<int64_t>(step.output_counts.begin(), step.output_counts.end()));
+    }
+    for (const c10::IValue& attr : bound_step.attrs) {
+      append_ivalue_key(attr, &bound_step.attr_key);
+    }
     bound->steps.push_back(std::move(bound_step));
   }
   bound->plan = std::move(plan);
   return bound;
+}
+
+void BoundGradPlan::run_step(size_t s, std::vector<at::Tensor>* blobs) const {
+  const GradStep& step = plan->steps[s];
+  const TorchOp& op = *steps[s].op;
+  const Layout& layout = op.layout();
+  const auto keep = [&](size_t i, at::Tensor output) {
+    (*blobs)[step.first_output + i] = std::move(output);
+  };
+
+  // 1. What this thread did before needs nothing from the dispatcher.
+  if (is_plain_thread() && !layout.mutates) {
+    DirectCall call(op);
+    bool is_plain = true;
+    for (const auto& inputs : step.inputs) {
+      for (int32_t blob : inputs) { is_plain = is_plain && call.add_tensor((*blobs)[blob]); }
+      call.end_input();
+    }
+    if (is_plain) {
+      call.end_inputs();
+      call.key().insert(call.key().end(), steps[s].attr_key.begin(), steps[s].attr_key.end());
+      if (call.prepare()) {
+        call.begin();
+        call.compute();
+        OutputTensors& outputs = call.end();
+        for (size_t i = 0; i < outputs.size(); ++i) { keep(i, std::move(outputs[i])); }
+        return;
+      }
+    }
+  }
+
+  // 2. Everything else is an ordinary call.
+  torch::jit::Stack stack;
+  stack.reserve(layout.num_args);
+  push_inputs(layout, step, *blobs, &stack);
+  stack.insert(stack.end(), steps[s].attrs.begin(), steps[s].attrs.end());
+  if (layout.device_arg >= 0) { stack.emplace_back(); }
+  op.handle().callBoxed(&stack);
+  if (layout.returns_list()) {
+    const auto list = stack.back().toTensorVector();
+    for (size_t i = 0; i < list.size(); ++i) { keep(i, list[i]); }
+  } else {
+    for (int32_t i = 0; i < step.num_outputs; ++i) { keep(i, std::move(stack[i]).toTensor()); }
+  }
 }
 
 variable_list BoundGradPlan::run(const variable_list& saved, const variable_list& grads,
@@ -159,32 +209,16 @@ variable_list BoundGradPlan::run(const variable_list& saved, const variable_list
   std::vector<at::Tensor> blobs(plan->num_blobs);
   for (size_t i = 0; i < plan->saved.size(); ++i) { blobs[plan->saved[i]] = saved[i]; }
   for (size_t i = 0; i < grads.size(); ++i) { blobs[plan->first_grad_blob() + i] = grads[i]; }
-  const std::vector<bool> keep = steps_for(*plan, wanted);
-
-  torch::jit::Stack stack;
-  for (size_t s = 0; s < plan->steps.size(); ++s) {
-    if (!keep[s]) { continue; }
-    const GradStep& step = plan->steps[s];
-    const TorchOp& op = *steps[s].op;
-    const Layout& layout = op.layout();
-    stack.clear();
-    stack.reserve(layout.num_args);
-    push_inputs(layout, step, blobs, &stack);
-    stack.insert(stack.end(), steps[s].attrs.begin(), steps[s].attrs.end());
-    if (layout.returns_list()) {
-      stack.emplace_back(std::vector<int64_t>(step.output_counts.begin(), step.output_counts.end()));
-    }
-    if (layout.device_arg >= 0) { stack.emplace_back(); }
-    op.handle().callBoxed(&stack);
-    if (layout.returns_list()) {
-      const auto list = stack.back().toTensorVector();
-      for (size_t i = 0; i < list.size(); ++i) { blobs[step.first_output + i] = list[i]; }
+  try {
+    if (wanted.empty()) {
+      for (size_t s = 0; s < plan->steps.size(); ++s) { run_step(s, &blobs); }
     } else {
-      for (int32_t i = 0; i < step.num_outputs; ++i) {
-        blobs[step.first_output + i] = std::move(stack[i]).toTensor();
+      const std::vector<bool> keep = steps_for(*plan, wanted);
+      for (size_t s = 0; s < plan->steps.size(); ++s) {
+        if (keep[s]) { run_step(s, &blobs); }
       }
     }
-  }
+  } catch (const Error& error) { throw_python_error(error); }
   variable_list results(plan->num_inputs);
   for (int32_t i = 0; i < plan->num_inputs; ++i) {
     const bool is_wanted = wanted.empty() || wanted[i];
@@ -193,20 +227,22 @@ variable_list BoundGradPlan::run(const variable_list& saved, const variable_list
   return results;
 }
 
-OpNode::OpNode(std::string op, std::shared_ptr<const BoundGradPlan> plan,
-               torch::autograd::edge_list&& edges)
-    : Node(std::move(edges)), name_(std::move(op)), plan_(std::move(plan)) {
-  name_ += "Backward";
-}
-
 void OpNode::save(const at::Tensor& tensor, bool is_output) {
-  (is_output ? saved_outputs_ : saved_inputs_).emplace_back(tensor, is_output);
+  saved_.emplace_back(tensor, is_output);
+  if (!is_output) { ++num_saved_inputs_; }
 }
 
 void OpNode::release_variables() {
-  released_ = true;
-  for (auto& saved : saved_inputs_) { saved.reset_data(); }
-  for (auto& saved : saved_outputs_) { saved.reset_data(); }
+  for (auto& saved : saved_) { saved.reset_data(); }
+}
+
+variable_list OpNode::unpack_saved() {
+  variable_list saved;
+  saved.reserve(saved_.size());
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    saved.push_back(i < num_saved_inputs_ ? saved_[i].unpack() : saved_[i].unpack(getptr()));
+  }
+  return saved;
 }
 
 std::vector<bool> OpNode::wanted_inputs() const {
@@ -241,31 +277,24 @@ variable_list OpNode::apply(variable_list&& grads) {
   for (const at::Tensor& grad : grads) { any |= grad.defined(); }
   if (!any) { return variable_list(num_outputs()); }
   fill_missing_grads(*plan_->plan, *this, &grads);
-  variable_list saved;
-  saved.reserve(saved_inputs_.size() + saved_outputs_.size());
-  for (const auto& variable : saved_inputs_) { saved.push_back(variable.unpack()); }
-  for (const auto& variable : saved_outputs_) { saved.push_back(variable.unpack(getptr())); }
+  const variable_list saved = unpack_saved();
   InBackward guard;
   return plan_->run(saved, grads, wanted_inputs());
 }
 
 void OpNode::compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const {
-  args.collect(name_);
+  args.collect(name());
   args.collect(PlanNumbers::number_of(plan_));
-  args.collect(saved_inputs_, false);
-  args.collect(saved_outputs_, true);
+  for (size_t i = 0; i < saved_.size(); ++i) { args.collect(saved_[i], i >= num_saved_inputs_); }
 }
 
 variable_list OpNode::apply_with_saved(const variable_list& inputs,
                                        torch::dynamo::autograd::SwapSavedVariables& swap) {
   using torch::dynamo::autograd::IValuePacker;
-  swap.before(saved_inputs_);
-  swap.before(saved_outputs_);
+  for (auto& variable : saved_) { swap.before(variable); }
   variable_list grads = inputs;
   fill_missing_grads(*plan_->plan, *this, &grads);
-  variable_list saved;
-  for (const auto& variable : saved_inputs_) { saved.push_back(variable.unpack()); }
-  for (const auto& variable : saved_outputs_) { saved.push_back(variable.unpack(getptr())); }
+  const variable_list saved = unpack_saved();
 
   torch::dynamo::autograd::PackedArgs packed;
   packed.pack(PlanNumbers::number_of(plan_));
@@ -279,16 +308,15 @@ variable_list OpNode::apply_with_saved(const variable_list& inputs,
       IValuePacker<std::vector<std::optional<torch::autograd::InputMetadata>>>::pack(
           torch::dynamo::autograd::get_input_metadata(next_edges()));
   const auto& compiler = torch::dynamo::autograd::getPyCompilerInterface();
-  const std::string fn = compiler->bind_function(swap.get_py_compiler(), name_, &run_traced, schema,
+  const std::string fn = compiler->bind_function(swap.get_py_compiler(), name(), &run_traced, schema,
                                                  /*is_custom_function=*/true, /*is_traceable=*/true);
   const variable_list results = compiler->call_function(swap.get_py_compiler(), "apply_functional",
                                                         fn, grads, args, output_metadata);
-  swap.after(saved_inputs_);
-  swap.after(saved_outputs_);
+  for (auto& variable : saved_) { swap.after(variable); }
   return results;
 }
 
-PtrOf<OpNode> make_node(const std::string& op, std::shared_ptr<const BoundGradPlan> plan,
+PtrOf<OpNode> make_node(const TorchOp* op, std::shared_ptr<const BoundGradPlan> plan,
                         torch::autograd::edge_list&& edges) {
   return make_node_of<OpNode>(op, std::move(plan), std::move(edges));
 }

@@ -29,7 +29,8 @@ using PtrOf = std::shared_ptr<T>;
 struct BoundGradPlan {
   struct Step {
     const TorchOp* op;
-    std::vector<c10::IValue> attrs;
+    std::vector<c10::IValue> attrs;  // and the counts of the outputs, where the op asks for them
+    PlanKey attr_key;                // their words in the key of the call
   };
   std::shared_ptr<const GradPlan> plan;
   std::vector<Step> steps;
@@ -41,15 +42,20 @@ struct BoundGradPlan {
   torch::autograd::variable_list run(const torch::autograd::variable_list& saved,
                                      const torch::autograd::variable_list& grads,
                                      const std::vector<bool>& wanted) const;
+
+ private:
+  void run_step(size_t step, std::vector<at::Tensor>* blobs) const;
 };
 
 class OpNode final : public torch::autograd::Node {
  public:
-  OpNode(std::string op, std::shared_ptr<const BoundGradPlan> plan,
-         torch::autograd::edge_list&& edges);
+  OpNode(const TorchOp* op, std::shared_ptr<const BoundGradPlan> plan,
+         torch::autograd::edge_list&& edges)
+      : Node(std::move(edges)), op_(op), plan_(std::move(plan)) {}
   void save(const at::Tensor& tensor, bool is_output);
+  const GradPlan& plan() const { return *plan_->plan; }
 
-  std::string name() const override { return name_; }
+  std::string name() const override { return op_->name() + "Backward"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override;
   void release_variables() override;
   void compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const override;
@@ -60,15 +66,16 @@ class OpNode final : public torch::autograd::Node {
  private:
   std::vector<bool> wanted_inputs() const;
 
-  std::string name_;
+  torch::autograd::variable_list unpack_saved();
+
+  const TorchOp* op_;
   std::shared_ptr<const BoundGradPlan> plan_;
-  // Both in the order of plan_->plan->saved: inputs come first there.
-  std::vector<torch::autograd::SavedVariable> saved_inputs_;
-  std::vector<torch::autograd::SavedVariable> saved_outputs_;
-  bool released_ = false;
+  // In the order of plan().saved: inputs, then outputs.
+  c10::SmallVector<torch::autograd::SavedVariable, 2> saved_;
+  size_t num_saved_inputs_ = 0;
 };
 
-PtrOf<OpNode> make_node(const std::string& op, std::shared_ptr<const BoundGradPlan> plan,
+PtrOf<OpNode> make_node(const TorchOp* op, std::shared_ptr<const BoundGradPlan> plan,
                         torch::autograd::edge_list&& edges);
 
 // Raises when something is propagated through it.

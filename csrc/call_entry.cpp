@@ -1,14 +1,16 @@
 // call_entry.cpp: a vectorcall object for each op. It skips pybind11 and schema matching, not the dispatcher.
 #include "call_entry.h"
 
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <structmember.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/utils/python_arg_parser.h>
 
 #include <cstddef>
+#include <cstring>
 
+#include "direct_call.h"
 #include "error.h"
 #include "python_attr.h"
 #include "python_error.h"
@@ -106,6 +108,32 @@ class Binding {
     }
   }
 
+  // True if the call was one that this thread has made before, on plain tensors; it has run then.
+  bool run_directly(const TorchOp& op, OutputTensors* outputs) {
+    if (layout_.mutates || !is_plain_thread()) { return false; }
+    DirectCall call(op);
+    for (size_t i = 0; i < layout_.inputs.size(); ++i) {
+      if (!add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, &call)) { return false; }
+      call.end_input();
+    }
+    call.end_inputs();
+    for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+      if (!add_attr(i, &call.key())) { return false; }
+    }
+    if (layout_.output_counts_arg >= 0) {
+      if (objects_[layout_.output_counts_arg] != nullptr) { return false; }
+      append_ivalue_key(layout_.default_output_counts, &call.key());
+    }
+    if (!call.prepare()) { return false; }
+    call.begin();
+    {
+      ReleaseGil released;
+      call.compute();
+    }
+    *outputs = std::move(call.end());
+    return true;
+  }
+
   // False where torch must see the call itself: subclasses, symbolic numbers.
   bool fill(torch::jit::Stack* stack) {
     stack->reserve(layout_.num_args + 2);
@@ -141,6 +169,40 @@ class Binding {
 
   std::string where(size_t i) const { return ", input " + quoted(layout_.op->inputs[i].name); }
 
+  // False for anything but exact tensors in the expected places: the general way knows what to do or say.
+  static bool add_input(PyObject* object, bool is_list, DirectCall* call) {
+    if (object == nullptr || object == Py_None) { return true; }
+    if (!is_list) {
+      return THPVariable_CheckExact(object) && call->add_tensor(THPVariable_Unpack(object));
+    }
+    if (!is_sequence(object)) { return false; }
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k) {
+      if (!add_input(PySequence_Fast_GET_ITEM(object, k), false, call)) { return false; }
+    }
+    return true;
+  }
+
+  bool add_attr(size_t i, PlanKey* key) const {
+    PyObject* object = objects_[layout_.first_attr + i];
+    if (object == nullptr) {
+      const PlanKey& words = layout_.attr_default_keys[i];
+      key->insert(key->end(), words.begin(), words.end());
+      return layout_.op->attrs[i].has_default;
+    }
+    const AttrDef& attr = layout_.op->attrs[i];
+    if (PyFloat_CheckExact(object) &&
+        (attr.type == ONEOP_ATTR_FLOAT || attr.type == ONEOP_ATTR_DOUBLE)) {
+      int64_t word;
+      const double value = PyFloat_AS_DOUBLE(object);
+      std::memcpy(&word, &value, sizeof word);
+      key->push_back(word);
+      return true;
+    }
+    if (is_symbolic(object)) { return false; }
+    append_ivalue_key(attr_from_python(*layout_.op, attr, object), key);
+    return true;
+  }
+
   bool push_tensor(size_t i, PyObject* object, torch::jit::Stack* stack) {
     if (THPVariable_CheckExact(object)) {
       stack->emplace_back(THPVariable_Unpack(object));
@@ -152,7 +214,7 @@ class Binding {
 
   // Returns for anything that torch may take as a tensor.
   void refuse_non_tensor(size_t i, PyObject* object) const {
-    if (THPVariable_Check(object) || torch::check_has_torch_function(object)) { return; }
+    if (THPVariable_Check(object) || PyObject_HasAttrString(object, "__torch_function__") == 1) { return; }
     refuse(layout_, where(i) + ": expected a torch.Tensor, found " + python_type_name(object));
   }
 
@@ -268,21 +330,27 @@ class Binding {
   c10::SmallVector<PyObject*, kInline> objects_;
 };
 
-PyObject* wrap_results(const Layout& layout, torch::jit::Stack* stack) {
-  if (layout.returns_list()) {
-    const auto list = stack->back().toTensorVector();
-    PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
-    for (size_t i = 0; i < list.size(); ++i) {
-      PyTuple_SET_ITEM(result, i, THPVariable_Wrap(list[i]));
-    }
-    return result;
+PyObject* wrap_outputs(const Layout& layout, OutputTensors* outputs) {
+  if (outputs->size() == 1 && !layout.returns_list()) {
+    return THPVariable_Wrap(std::move((*outputs)[0]));
   }
-  if (stack->size() == 1) { return THPVariable_Wrap(std::move((*stack)[0]).toTensor()); }
-  PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(stack->size()));
-  for (size_t i = 0; i < stack->size(); ++i) {
-    PyTuple_SET_ITEM(result, i, THPVariable_Wrap(std::move((*stack)[i]).toTensor()));
+  PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(outputs->size()));
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    PyTuple_SET_ITEM(result, i, THPVariable_Wrap(std::move((*outputs)[i])));
   }
   return result;
+}
+
+OutputTensors take_outputs(const Layout& layout, torch::jit::Stack* stack) {
+  OutputTensors outputs;
+  if (layout.returns_list()) {
+    for (at::Tensor& output : stack->back().toTensorVector()) {
+      outputs.push_back(std::move(output));
+    }
+  } else {
+    for (c10::IValue& value : *stack) { outputs.push_back(std::move(value).toTensor()); }
+  }
+  return outputs;
 }
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -292,15 +360,19 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
     const Layout& layout = object->op->layout();
     if (object->names->layout != &layout) { object->names = new ArgNames(layout); }
     Binding binding(layout, *object->names, args, PyVectorcall_NARGS(nargsf), kwnames);
-    torch::jit::Stack stack;
-    if (!binding.fill(&stack) || at::impl::torch_function_mode_enabled()) {
-      return binding.call(object->overload);
+    OutputTensors outputs;
+    const bool is_watched = at::impl::torch_function_mode_enabled();
+    if (!is_watched && binding.run_directly(*object->op, &outputs)) {
+      return wrap_outputs(layout, &outputs);
     }
+    torch::jit::Stack stack;
+    if (!binding.fill(&stack) || is_watched) { return binding.call(object->overload); }
     {
       ReleaseGil released;
       object->op->handle().callBoxed(&stack);
     }
-    return wrap_results(layout, &stack);
+    outputs = take_outputs(layout, &stack);
+    return wrap_outputs(layout, &outputs);
   } catch (const Error& error) {
     set_python_error(error);
     return nullptr;
@@ -374,6 +446,14 @@ bool add_op_type(PyObject* module) {
   if (type == nullptr) { return false; }
   op_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "Op", type) == 0;
+}
+
+bool set_traced_call(PyObject* function) {
+  // Dynamo follows type(op).__call__ when that is a Python function. Going through setattr would also replace the
+  // slot, and with it the quick entry, so the entry of the dict is set alone.
+  if (PyDict_SetItemString(op_type->tp_dict, "__call__", function) != 0) { return false; }
+  PyType_Modified(op_type);
+  return true;
 }
 
 PyObject* make_op_object(const TorchOp* op, PyObject* overload) {

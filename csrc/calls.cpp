@@ -1,6 +1,9 @@
 // calls.cpp: from torch's stack to keys and call specs.
 #include "calls.h"
 
+#include <ATen/record_function.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
 #include <cstring>
 
 #include "error.h"
@@ -15,9 +18,9 @@ int64_t bits_of(double value) {
   return word;
 }
 
-void append_text(const std::string& text, PlanKey* key) { append_key_text(text, key); }
+}  // namespace
 
-void append_ivalue(const c10::IValue& value, PlanKey* key) {
+void append_ivalue_key(const c10::IValue& value, PlanKey* key) {
   if (value.isInt()) {
     key->push_back(value.toInt());
   } else if (value.isDouble()) {
@@ -25,11 +28,11 @@ void append_ivalue(const c10::IValue& value, PlanKey* key) {
   } else if (value.isBool()) {
     key->push_back(value.toBool() ? 1 : 0);
   } else if (value.isString()) {
-    append_text(value.toStringRef(), key);
+    append_key_text(value.toStringRef(), key);
   } else if (value.isList()) {
     const auto items = value.toListRef();
     key->push_back(static_cast<int64_t>(items.size()));
-    for (const c10::IValue& item : items) { append_ivalue(item, key); }
+    for (const c10::IValue& item : items) { append_ivalue_key(item, key); }
   } else if (value.isComplexDouble()) {
     key->push_back(bits_of(value.toComplexDouble().real()));
     key->push_back(bits_of(value.toComplexDouble().imag()));
@@ -41,6 +44,8 @@ void append_ivalue(const c10::IValue& value, PlanKey* key) {
     throw Error("ArgumentError", "an attribute has the unexpected type " + value.tagKind());
   }
 }
+
+namespace {
 
 int64_t int_of(const c10::IValue& value) {
   return value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__);
@@ -151,27 +156,43 @@ CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
   }
 }
 
+bool is_plain_thread() {
+  const auto& local = c10::impl::raw_local_dispatch_key_set;  // zero: nothing beyond the defaults
+  return local.included_ == 0 && local.excluded_ == 0 &&
+         !at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
+}
+
+bool is_plain(const at::Tensor& tensor) {
+  using c10::DispatchKey;
+  constexpr c10::DispatchKeySet known =
+      c10::DispatchKeySet({DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::ADInplaceOrView,
+                           DispatchKey::AutogradCPU, DispatchKey::AutogradCUDA,
+                           // Switched off by default; a thread that has them on is not plain.
+                           DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA});
+  const uint64_t keys = tensor.key_set().raw_repr();
+  return (keys & ~known.raw_repr()) == 0 && tensor.key_set().has(DispatchKey::AutogradFunctionality);
+}
+
+void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode mode, PlanKey* key) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const c10::Device device = impl->device();
+  key->push_back(static_cast<int64_t>(c10::typeMetaToScalarType(impl->dtype())) |
+                 static_cast<int64_t>(impl->dim()) << 8 |
+                 static_cast<int64_t>(device.type()) << 16 |
+                 static_cast<int64_t>(device.index() + 1) << 24);
+  if (mode == KeyMode::kNoShapes) { return; }
+  for (int64_t size : impl->sizes()) { key->push_back(size); }
+  if (layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS)) {
+    for (int64_t step : impl->strides()) { key->push_back(step); }
+  }
+}
+
 void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
                      KeyMode mode, PlanKey* key) {
-  const bool any_strides = layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
   for (int32_t count : call.counts) { key->push_back(count); }
-  for (const at::Tensor* tensor : call.tensors) {
-    const c10::TensorImpl* impl = tensor->unsafeGetTensorImpl();
-    const c10::Device device = impl->device();
-    key->push_back(static_cast<int64_t>(c10::typeMetaToScalarType(impl->dtype())) |
-                   static_cast<int64_t>(impl->dim()) << 8 |
-                   static_cast<int64_t>(device.type()) << 16 |
-                   static_cast<int64_t>(device.index() + 1) << 24);
-    if (mode == KeyMode::kNoShapes) { continue; }
-    const auto sizes = impl->sizes();
-    key->insert(key->end(), sizes.begin(), sizes.end());
-    if (any_strides) {
-      const auto strides = impl->strides();
-      key->insert(key->end(), strides.begin(), strides.end());
-    }
-  }
+  for (const at::Tensor* tensor : call.tensors) { append_tensor_key(layout, *tensor, mode, key); }
   const int32_t end = layout.device_arg >= 0 ? layout.device_arg : layout.num_args;
-  for (int32_t i = layout.first_attr; i < end; ++i) { append_ivalue(args[i], key); }
+  for (int32_t i = layout.first_attr; i < end; ++i) { append_ivalue_key(args[i], key); }
 }
 
 bool has_symbolic_sizes(const CallTensors& call) {

@@ -16,14 +16,23 @@ struct CallTensors {
   c10::SmallVector<const at::Tensor*, 8> tensors;
   c10::SmallVector<int32_t, 8> counts;  // of each input argument
 
+  CallTensors() = default;
   CallTensors(const Layout& layout, const c10::IValue* args);
 };
+
+// True where the dispatcher would do nothing for a call on these tensors but pick autograd and the device: no mode, no
+// transform, no autocast, no profiler on this thread, and no tensor with a key of its own.
+bool is_plain_thread();
+bool is_plain(const at::Tensor& tensor);
 
 enum class KeyMode { kFull, kNoShapes };
 
 // Everything that tells this call from another one as far as inference, kernel choice and gradients can see.
 void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
                      KeyMode mode, PlanKey* key);
+
+void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode mode, PlanKey* key);
+void append_ivalue_key(const c10::IValue& value, PlanKey* key);
 
 // How to make numbers of symbolic sizes: guard on each, or pretend (sizes that nobody will look at).
 enum class SymbolicSizes { kGuard, kPretend };

@@ -8,55 +8,14 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <array>
-
 #include "error.h"
 #include "host.h"
+#include "host_cache.h"
+#include "thread_cache.h"
 #include "torch_types.h"
 
 namespace oneop {
 namespace {
-
-// The last plan of each op on this thread: a repeated call compares a few words and takes no lock.
-struct LastPlan {
-  const OpRecord* record = nullptr;
-  PlanKey key;
-  std::shared_ptr<const CallPlan> plan;
-};
-
-LastPlan& last_plan(int32_t op_id) {
-  thread_local std::array<LastPlan, 64> plans;
-  return plans[op_id % plans.size()];
-}
-
-PlanKey& key_buffer() {
-  thread_local PlanKey key;
-  key.clear();
-  return key;
-}
-
-c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call) {
-  if (call.tensors.empty()) {
-    const c10::IValue& device = args[layout.device_arg];
-    return device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
-  }
-  const c10::Device device = call.tensors[0]->device();
-  for (size_t i = 1; i < call.tensors.size(); ++i) {
-    if (call.tensors[i]->device() == device) { continue; }
-    std::string lines;
-    size_t at = 0;
-    for (size_t a = 0; a < layout.op->inputs.size(); ++a) {
-      for (int32_t k = 0; k < call.counts[a] && k < 2; ++k) {
-        lines += "\n  " + layout.op->inputs[a].name + ": " + call.tensors[at + k]->device().str();
-      }
-      at += call.counts[a];
-    }
-    throw Error("ArgumentError", "op " + quoted(layout.op->name) +
-                                     ": its inputs are on different devices" + lines +
-                                     "\n  move them to one device: x.to(device)");
-  }
-  return device;
-}
 
 // Scratch memory from torch's allocator of the device, on its current stream.
 class DeviceScratch final : public ScratchPool {
@@ -75,11 +34,16 @@ class DeviceScratch final : public ScratchPool {
 at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
   const c10::IntArrayRef sizes(output.shape, output.ndim);
   const c10::ScalarType dtype = to_torch(output.dtype);
-  if (device.is_cpu()) { return at::detail::empty_cpu(sizes, dtype); }
+  if (device.is_cpu()) {
+    const size_t bytes = output.elem_cnt * c10::elementSize(dtype);
+    if (bytes < kHostCacheMinimum) { return at::detail::empty_cpu(sizes, dtype); }
+    constexpr c10::DispatchKeySet cpu(c10::DispatchKey::CPU);
+    return at::detail::empty_generic(sizes, host_cache(), cpu, dtype, std::nullopt);
+  }
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
 }
 
-void push_outputs(const Layout& layout, c10::SmallVectorImpl<at::Tensor>& outputs,
+void push_outputs(const Layout& layout, OutputTensors& outputs,
                   torch::jit::Stack* stack) {
   torch::jit::drop(*stack, layout.num_args);
   if (layout.returns_list()) {
@@ -128,16 +92,40 @@ class Arranged {
 
 }  // namespace
 
+c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call) {
+  if (call.tensors.empty()) {
+    const c10::IValue& device = args[layout.device_arg];
+    return device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
+  }
+  const c10::Device device = call.tensors[0]->device();
+  for (size_t i = 1; i < call.tensors.size(); ++i) {
+    if (call.tensors[i]->device() == device) { continue; }
+    std::string lines;
+    size_t at = 0;
+    for (size_t a = 0; a < layout.op->inputs.size(); ++a) {
+      for (int32_t k = 0; k < call.counts[a] && k < 2; ++k) {
+        lines += "\n  " + layout.op->inputs[a].name + ": " + call.tensors[at + k]->device().str();
+      }
+      at += call.counts[a];
+    }
+    throw Error("ArgumentError", "op " + quoted(layout.op->name) +
+                                     ": its inputs are on different devices" + lines +
+                                     "\n  move them to one device: x.to(device)");
+  }
+  return device;
+}
+
 std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,
                                           const c10::IValue* args, const CallTensors& call,
                                           c10::Device device) {
-  PlanKey& key = key_buffer();
+  ThreadCache& cache = thread_cache();
+  PlanKey& key = cache.key(0);
   append_call_key(layout, args, call, KeyMode::kFull, &key);
   if (call.tensors.empty()) {
     key.push_back(static_cast<int64_t>(device.type()) << 8 | (device.index() + 1));
   }
   const OpRecord& record = op.record();
-  LastPlan& last = last_plan(op.id());
+  LastCall& last = cache.call(op.id());
   if (last.record == &record && last.key == key) { return last.plan; }
   std::shared_ptr<const CallPlan> plan = record.plans->find(key);
   if (plan == nullptr) {
@@ -145,11 +133,33 @@ std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layou
     plan = std::make_shared<const CallPlan>(
         record, make_spec(layout, args, call, device, SymbolicSizes::kGuard), false);
     record.plans->insert(own_key, plan);
-    last = {&record, own_key, plan};
+    last = {&record, own_key, plan, nullptr, {}};
     return plan;
   }
-  last = {&record, key, plan};
+  last = {&record, key, plan, nullptr, {}};
   return plan;
+}
+
+void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan, c10::Device device,
+              OutputTensors* outputs) {
+  c10::OptionalDeviceGuard guard;
+  void* stream = nullptr;
+  if (!device.is_cpu()) {
+    guard.reset_device(device);
+    stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
+  }
+  for (int32_t i = 0; i < plan.num_outputs(); ++i) {
+    outputs->push_back(allocate_output(plan.output(i), device));
+  }
+  if (!plan.has_work()) { return; }
+  Arranged inputs(layout, call);
+  for (const at::Tensor& output : *outputs) {
+    inputs.data().push_back(output.unsafeGetTensorImpl()->unsafe_storage().mutable_data());
+  }
+  DeviceScratch scratch(device);
+  void* tmp = plan.tmp_bytes() > 0 ? scratch.allocate(plan.tmp_bytes()) : nullptr;
+  plan.run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch));
+  inputs.write_back();
 }
 
 void compute(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKeySet,
@@ -158,27 +168,9 @@ void compute(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKeySet,
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
   const c10::Device device = device_of(layout, args, call);
-  c10::OptionalDeviceGuard guard;
-  void* stream = nullptr;
-  if (!device.is_cpu()) {
-    guard.reset_device(device);
-    stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
-  }
   const std::shared_ptr<const CallPlan> plan = find_plan(op, layout, args, call, device);
-  c10::SmallVector<at::Tensor, 4> outputs;
-  for (int32_t i = 0; i < plan->num_outputs(); ++i) {
-    outputs.push_back(allocate_output(plan->output(i), device));
-  }
-  if (plan->has_work()) {
-    Arranged inputs(layout, call);
-    for (const at::Tensor& output : outputs) {
-      inputs.data().push_back(output.unsafeGetTensorImpl()->unsafe_storage().mutable_data());
-    }
-    DeviceScratch scratch(device);
-    void* tmp = plan->tmp_bytes() > 0 ? scratch.allocate(plan->tmp_bytes()) : nullptr;
-    plan->run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch));
-    inputs.write_back();
-  }
+  OutputTensors outputs;
+  run_plan(layout, call, *plan, device, &outputs);
   push_outputs(layout, outputs, stack);
 }
 
@@ -189,7 +181,7 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
   const CallTensors call(layout, args);
   const c10::Device meta(c10::kMeta);
   const CallPlan plan(op.record(), make_spec(layout, args, call, meta, SymbolicSizes::kGuard), true);
-  c10::SmallVector<at::Tensor, 4> outputs;
+  OutputTensors outputs;
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
     outputs.push_back(allocate_output(plan.output(i), meta));
   }

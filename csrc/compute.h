@@ -18,6 +18,15 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dis
 void select_backend(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                     torch::jit::Stack* stack);
 
+using OutputTensors = c10::SmallVector<at::Tensor, 4>;
+
+// The device that all tensors of the call are on; throws if they are on several.
+c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call);
+
+// Allocates the outputs and runs the kernel.
+void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan, c10::Device device,
+              OutputTensors* outputs);
+
 // The plan for the arguments at `args`; cached.
 std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,
                                           const c10::IValue* args, const CallTensors& call,

@@ -30,16 +30,23 @@ void Status::report(oneop_status* status, int32_t kind, const char* message, int
                     const char* file, int32_t line) {
   Block* block = reinterpret_cast<Block*>(status);
   status->kind = kind == ONEOP_OK ? ONEOP_ERROR_RUNTIME : kind;
-  block->message.assign(message == nullptr ? "" : message, message == nullptr ? 0 : length);
-  block->file = file == nullptr ? "" : file;
-  block->line = line;
+  block->report = std::make_unique<Report>();
+  if (message != nullptr) { block->report->message.assign(message, length); }
+  if (file != nullptr) { block->report->file = file; }
+  block->report->line = line;
+}
+
+std::string Status::message() const {
+  const bool silent = block_.report == nullptr || block_.report->message.empty();
+  return silent ? "failed without saying why" : block_.report->message;
 }
 
 void Status::check(int32_t code, const std::string& what) {
   if (code == ONEOP_OK && !failed()) { return; }
-  std::string text = what + ": ";
-  text += block_.message.empty() ? "failed without saying why" : block_.message;
-  if (!block_.file.empty()) { text += "\n  at " + block_.file + ":" + std::to_string(block_.line); }
+  std::string text = what + ": " + message();
+  if (block_.report != nullptr && !block_.report->file.empty()) {
+    text += "\n  at " + block_.report->file + ":" + std::to_string(block_.report->line);
+  }
   throw Error(class_of(failed() ? block_.status.kind : code), std::move(text));
 }
 

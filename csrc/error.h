@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -31,14 +32,17 @@ class Status {
   // For hosts' own callbacks (sinks), which fail into a status that they are handed.
   static int32_t fail(oneop_status* status, int32_t kind, const std::string& message);
   bool failed() const { return block_.status.kind != ONEOP_OK; }
-  const std::string& message() const { return block_.message; }
+  std::string message() const;
 
  private:
-  struct Block {
-    oneop_status status;  // first, so that report() finds the block
+  struct Report {
     std::string message;
     std::string file;
     int32_t line = 0;
+  };
+  struct Block {
+    oneop_status status;             // first, so that report() finds the block
+    std::unique_ptr<Report> report;  // made when something fails: a status is on the path of every call
   };
   static void report(oneop_status* status, int32_t kind, const char* message, int64_t length,
                      const char* file, int32_t line);

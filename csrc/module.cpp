@@ -4,6 +4,7 @@
 #include "call_entry.h"
 #include "calls.h"
 #include "error.h"
+#include "host_cache.h"
 #include "plugin.h"
 #include "python_attr.h"
 #include "python_error.h"
@@ -212,6 +213,11 @@ PYBIND11_MODULE(_core, m) {
   m.def("make_op", &oneop::make_op, py::arg("name"), py::arg("overload"));
   m.def("list_sbp", &oneop::list_sbp, py::arg("name"), py::arg("inputs"), py::arg("output_counts"),
         py::arg("attrs"));
+  m.def("set_traced_call", [](const py::function& function) {
+    if (!oneop::set_traced_call(function.ptr())) { throw py::error_already_set(); }
+  });
+  m.def("set_host_cache_limit", &oneop::set_host_cache_limit, py::arg("bytes"));
+  m.def("host_cache_held", &oneop::host_cache_held);
   m.def("snapshot", &oneop::snapshot);
   m.def("restore", &oneop::restore, py::arg("snapshot"));
 }

@@ -89,6 +89,8 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
     std::optional<c10::IValue> default_value;
     if (attr.has_default) { default_value = to_ivalue(attr.default_value); }
     layout->attr_defaults.push_back(default_value.value_or(c10::IValue()));
+    layout->attr_default_keys.emplace_back();
+    append_ivalue_key(layout->attr_defaults.back(), &layout->attr_default_keys.back());
     TypePtr type = attr_type(attr.type);
     TypePtr real_type = type;
     if (attr.type == ONEOP_ATTR_DTYPE) { type = c10::ScalarTypeType::get(); }
@@ -158,18 +160,24 @@ const OpRecord& TorchOp::record() const {
 }
 
 void TorchOp::register_kernels() {
-  kernels_ = std::make_unique<torch::Library>(torch::Library::IMPL, "oneop", std::nullopt, __FILE__,
-                                              __LINE__);
   const auto add = [&](c10::DispatchKey key, Act act) {
     kernels_->impl(slot_->name.c_str(),
                    torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(
                                             std::make_unique<Functor>(this, act))));
   };
-  add(c10::DispatchKey::CPU, &compute);
-  add(c10::DispatchKey::CUDA, &compute);
-  add(c10::DispatchKey::Meta, &compute_meta);
-  add(c10::DispatchKey::Autograd, &compute_autograd);
-  add(c10::DispatchKey::BackendSelect, &select_backend);
+  if (kernels_ == nullptr) {
+    kernels_ = std::make_unique<torch::Library>(torch::Library::IMPL, "oneop", std::nullopt,
+                                                __FILE__, __LINE__);
+    add(c10::DispatchKey::CPU, &compute);
+    add(c10::DispatchKey::CUDA, &compute);
+    add(c10::DispatchKey::Meta, &compute_meta);
+    add(c10::DispatchKey::Autograd, &compute_autograd);
+  }
+  // Only calls without any tensor need to choose a device; for all others it would be a step more.
+  if (layout().device_arg >= 0 && !selects_backend_) {
+    add(c10::DispatchKey::BackendSelect, &select_backend);
+    selects_backend_ = true;
+  }
 }
 
 bool TorchOp::define(OpSlot* slot) {
@@ -183,22 +191,22 @@ bool TorchOp::define(OpSlot* slot) {
   c10::FunctionSchema schema = make_schema(*layout->op, layout.get());
   std::string text = c10::toString(schema);
   const bool changed = text != op->schema_text_;
+  const bool any_strides = layout->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
+  op->layout_.store(layout.release(), std::memory_order_release);  // old ones may be in use: never freed
   if (changed) {
     // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles stay valid.
     op->definition_.reset();
     op->definition_ = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "oneop",
                                                        std::nullopt, __FILE__, __LINE__);
-    const bool any_strides = layout->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
     const std::vector<at::Tag> tags = {
         at::Tag::pt2_compliant_tag,
         any_strides ? at::Tag::needs_exact_strides : at::Tag::needs_contiguous_strides};
     op->definition_->def(std::move(schema), tags);
     op->schema_text_ = std::move(text);
-    if (is_new) { op->register_kernels(); }
+    op->register_kernels();
     const std::string qualified = "oneop::" + slot->name;
     op->handle_ = c10::Dispatcher::singleton().findSchemaOrThrow(qualified.c_str(), "");
   }
-  op->layout_.store(layout.release(), std::memory_order_release);  // old ones may be in use: never freed
   return changed && !is_new;
 }
 

@@ -29,6 +29,7 @@ struct Layout {
   int32_t device_arg = -1;         // ops that may be called without any tensor
   bool mutates = false;
   std::vector<c10::IValue> attr_defaults;  // none where there is no default
+  std::vector<PlanKey> attr_default_keys;  // the words that the defaults have in a call's key
   c10::IValue default_output_counts;
 
   bool returns_list() const { return output_counts_arg >= 0; }
@@ -63,6 +64,7 @@ class TorchOp {
   std::string schema_text_;
   std::unique_ptr<torch::Library> definition_;
   std::unique_ptr<torch::Library> kernels_;
+  bool selects_backend_ = false;
 };
 
 }  // namespace oneop

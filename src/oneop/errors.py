@@ -29,7 +29,7 @@ class DuplicateOpError(RegistrationError):
     """An op of this name is registered already."""
 
 
-class OpNotFoundError(OneopError, LookupError):
+class OpNotFoundError(OneopError, LookupError, AttributeError):
     """No op of this name is registered."""
 
 

@@ -1,0 +1,45 @@
+// direct_call.h: a repeated call on plain tensors, without the dispatcher.
+#pragma once
+
+#include "autograd.h"
+#include "calls.h"
+#include "compute.h"
+#include "thread_cache.h"
+
+namespace oneop {
+
+// The parts of a call are added in the order of the schema. If this thread made the same call of this op last, what it
+// found out then serves again; anything else goes through the dispatcher.
+class DirectCall {
+ public:
+  explicit DirectCall(const TorchOp& op);
+
+  // False where the tensor is not plain.
+  bool add_tensor(const at::Tensor& tensor);
+  void end_input();
+  void end_inputs();
+  PlanKey& key() { return key_; }  // attributes append their words
+
+  bool prepare();
+  // In this order. begin() and end() handle tensors that Python knows and so want the GIL; compute() runs without it.
+  void begin();
+  void compute();
+  OutputTensors& end();
+
+ private:
+  bool find_gradient(LastCall* last);
+
+  const TorchOp& op_;
+  const Layout& layout_;
+  ThreadCache& cache_;
+  CallTensors tensors_;
+  PlanKey& key_;
+  size_t first_attr_word_ = 0;
+  std::shared_ptr<const CallPlan> plan_;
+  std::shared_ptr<const BoundGradPlan> grad_;
+  PtrOf<OpNode> node_;
+  OutputTensors outputs_;
+  c10::SmallVector<uint8_t, 8> needs_;
+};
+
+}  // namespace oneop

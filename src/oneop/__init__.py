@@ -1,0 +1,61 @@
+"""oneop: define an operator once; call it, differentiate it, compile it, shard it, prove it."""
+
+from torch import Tensor as Tensor
+from torch import bfloat16 as bfloat16
+from torch import bool as bool  # noqa: A004 - the seeds spell dtypes `flow.float32`
+from torch import dtype as dtype
+from torch import float16 as float16
+from torch import float32 as float32
+from torch import float64 as float64
+from torch import int8 as int8
+from torch import int16 as int16
+from torch import int32 as int32
+from torch import int64 as int64
+from torch import uint8 as uint8
+
+from oneop import config as config
+from oneop import errors as errors
+from oneop import ops as ops
+from oneop import sysconfig as sysconfig
+from oneop import typing as typing
+from oneop._build.library import Library as Library
+from oneop._build.library import build as build
+from oneop._loader import LoadedLibrary as LoadedLibrary
+from oneop._loader import load as load
+from oneop._loader import load_inline as load_inline
+from oneop._version import __version__ as __version__
+from oneop.errors import OneopError as OneopError
+from oneop.registry import get_op as get_op
+from oneop.registry import list_ops as list_ops
+from oneop.registry import list_pending as list_pending
+from oneop.registry import sbp_signatures as sbp_signatures
+from oneop.registry import show as show
+from oneop.settings import settings as settings
+from oneop.user_op import user_op_builder as user_op_builder
+
+double = float64
+float = float32  # noqa: A001
+char = int8
+
+__all__ = [
+    "Library",
+    "LoadedLibrary",
+    "OneopError",
+    "Tensor",
+    "__version__",
+    "build",
+    "config",
+    "errors",
+    "get_op",
+    "list_ops",
+    "list_pending",
+    "load",
+    "load_inline",
+    "ops",
+    "sbp_signatures",
+    "settings",
+    "show",
+    "sysconfig",
+    "typing",
+    "user_op_builder",
+]

@@ -1,0 +1,78 @@
+"""Types of the C++ core. It is built into the cache, see `oneop._runtime`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import torch
+
+abi_version: tuple[int, int]
+
+class SourceInfo(TypedDict):
+    file: str
+    line: int
+    library: str
+
+class ArgInfo(TypedDict):
+    name: str
+    count: int
+    count_is_minimum: bool
+    is_optional: bool
+    is_mutable: bool
+    requires_grad: bool
+
+class AttrInfo(TypedDict):
+    name: str
+    type: str
+    has_default: bool
+    default: str
+
+class KernelInfo(TypedDict):
+    op: str
+    source: SourceInfo
+    priority: int
+    predicate: str
+    language: str
+    devices: list[str]
+    dtypes: list[tuple[str, int, str]]
+    others: list[str]
+
+class OpInfo(TypedDict):
+    name: str
+    source: SourceInfo
+    inputs: list[ArgInfo]
+    outputs: list[ArgInfo]
+    attrs: list[AttrInfo]
+    no_grad: bool
+    cpu_only: bool
+    non_contiguous: bool
+    has_inference: bool
+    has_sbp: bool
+    kernels: list[KernelInfo]
+    grad: SourceInfo | None
+    schema: str
+    cached_plans: int
+
+class LoadResult(TypedDict):
+    ops: list[str]
+    changed: list[str]
+
+class Op:
+    overload: Any
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+
+def load_library(path: str, library: str) -> LoadResult: ...
+def op_names() -> list[str]: ...
+def op_info(name: str) -> OpInfo: ...
+def pending() -> list[str]: ...
+def make_op(name: str, overload: object) -> Op: ...
+def list_sbp(
+    name: str,
+    inputs: Sequence[Sequence[tuple[Sequence[int], torch.dtype]]],
+    output_counts: Sequence[int],
+    attrs: Mapping[str, object],
+) -> list[list[tuple[int, int]]]: ...
+def set_traced_call(function: Callable[..., Any]) -> None: ...
+def set_host_cache_limit(bytes: int) -> None: ...
+def host_cache_held() -> int: ...
+def snapshot() -> object: ...
+def restore(snapshot: object) -> list[str]: ...

@@ -1,0 +1,93 @@
+"""Loading op libraries into the registry."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oneop._build.cache import cache_root
+from oneop._build.library import Library, build, build_inline
+from oneop._runtime import core, find_op, forget_ops
+from oneop.errors import LoadError
+
+if TYPE_CHECKING:
+    from oneop._core import LoadResult, Op
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedLibrary:
+    """What a library brought: its ops are attributes, `library.myrelu(x)`."""
+
+    name: str
+    path: Path
+    ops: tuple[str, ...]
+
+    def __getattr__(self, name: str) -> Op:
+        """Return the op of this name if it belongs to the library."""
+        if name not in self.ops:
+            raise AttributeError(f'library "{self.name}" has no op "{name}"; it has: {", ".join(self.ops)}')
+        return find_op(name)
+
+    def __dir__(self) -> list[str]:
+        """List the ops too."""
+        return [*super().__dir__(), *self.ops]
+
+
+#: Content of each file that was loaded: path -> hash. And what each content brought.
+_loaded: dict[Path, str] = {}
+_results: dict[tuple[str, str], LoadedLibrary] = {}
+
+
+def load(library: Library | StrPath, sources: Sequence[StrPath] | StrPath | None = None, **options: Any) -> LoadedLibrary:
+    """Load an op library and return what it brought.
+
+    `library` is what `oneop.build` returned or the path of a shared object. With `sources` it is a name, and the library
+    is built first: `load("mylib", ["mylib.cpp"])`; `options` are those of `oneop.build`.
+
+    Loading the same library again does nothing; a rebuilt one replaces its ops, kernels and gradients. Raises
+    `LoadError`, `AbiError`, `DuplicateOpError` or `RegistrationError`, and registers nothing then.
+    """
+    if sources is not None:
+        library = build(os.fspath(library), sources, **options)
+    elif options:
+        raise TypeError(f"load() takes {', '.join(options)} only together with sources")
+    if isinstance(library, Library):
+        return _load_file(library.path, library.name)
+    path = Path(library).absolute()
+    if not path.is_file():
+        raise LoadError(f"cannot load the op library {path}\n  there is no such file\n  build it with oneop.build(name, sources)")
+    return _load_file(path, str(path))
+
+
+def load_inline(name: str, cpp_sources: str | Sequence[str] = (), **options: Any) -> LoadedLibrary:
+    """Build and load a library from source texts; `options` are those of `oneop.build`, and `cuda_sources`."""
+    return load(build_inline(name, cpp_sources, **options))
+
+
+def _load_file(path: Path, library: str) -> LoadedLibrary:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:20]
+    known = _results.get((library, digest))
+    if known is not None and _loaded.get(path) == digest:
+        return known
+    opened = path
+    if _loaded.get(path, digest) != digest:
+        # The dynamic linker would hand out the old content again for a path it knows.
+        opened = cache_root() / "loaded" / f"{path.stem}-{digest}.so"
+        if not opened.exists():
+            opened.parent.mkdir(parents=True, exist_ok=True)
+            copy = opened.with_suffix(f".{os.getpid()}")
+            shutil.copyfile(path, copy)
+            copy.replace(opened)
+    result: LoadResult = core().load_library(str(opened), library)
+    forget_ops(result["changed"])
+    _loaded[path] = digest
+    loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]))
+    _results[library, digest] = loaded
+    return loaded

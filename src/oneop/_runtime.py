@@ -1,0 +1,127 @@
+"""The C++ core, loaded at first use, and the op objects made from it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+from collections.abc import Iterable
+from inspect import Parameter, Signature
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from oneop._build.core import core_path
+
+if TYPE_CHECKING:
+    from oneop import _core
+
+_ops: dict[str, _core.Op] = {}
+
+
+@functools.cache
+def core() -> Any:
+    """Return the core module, building it first if this torch and compiler have none in the cache."""
+    path = core_path()
+    spec = importlib.util.spec_from_file_location("oneop._core", path)
+    assert spec is not None and spec.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    sys.modules["oneop._core"] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules["oneop._core"]
+        raise
+    module.set_traced_call(_traced_call)
+    return module
+
+
+def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
+    """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
+    plan: _TraceNames = op._trace_names  # type: ignore[attr-defined]
+    positional = list(inputs) + [None] * (len(plan.inputs) - len(inputs))
+    attrs = {}
+    for name, value in arguments.items():
+        if name in plan.inputs:
+            positional[plan.inputs.index(name)] = value
+        else:
+            attrs[plan.attrs.get(name, name)] = value
+    for i, is_list in enumerate(plan.lists):
+        value = positional[i]
+        if is_list and value is None:
+            positional[i] = []
+        elif is_list and not isinstance(value, (list, tuple)):
+            positional[i] = [value]
+        elif not is_list and isinstance(value, (list, tuple)):
+            positional[i] = value[0] if value else None
+    return op.overload(*positional, **attrs)
+
+
+class _TraceNames:
+    """How the arguments of one op are called in its schema."""
+
+    def __init__(self, info: _core.OpInfo, schema: torch.FunctionSchema) -> None:
+        names = [argument.name for argument in schema.arguments]
+        count = len(info["inputs"])
+        self.inputs = [arg["name"] for arg in info["inputs"]]
+        self.lists = [arg["count"] != 1 or arg["count_is_minimum"] for arg in info["inputs"]]
+        self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
+
+
+def find_op(name: str) -> _core.Op:
+    """Return the callable of this op. Raises `OpNotFoundError`, with the nearest name, if there is none."""
+    op = _ops.get(name)
+    if op is None:
+        op = _ops[name] = _make_op(name)
+    return op
+
+
+def _make_op(name: str) -> _core.Op:
+    info: _core.OpInfo = core().op_info(name)
+    overload = getattr(torch.ops.oneop, name).default
+    op: Any = core().make_op(name, overload)
+    op.__name__ = op.__qualname__ = name
+    op.__module__ = "oneop.ops"
+    op.__signature__ = _signature(info)
+    op.__doc__ = f"{info['schema']}\n\nDefined at {info['source']['file']}:{info['source']['line']}."
+    op._trace_names = _TraceNames(info, overload._schema)
+    return op  # type: ignore[no-any-return]
+
+
+def _signature(info: _core.OpInfo) -> Signature:
+    inputs = info["inputs"]
+    parameters = []
+    for i, arg in enumerate(inputs):
+        optional = all(later["is_optional"] for later in inputs[i:])
+        parameters.append(
+            Parameter(arg["name"], Parameter.POSITIONAL_OR_KEYWORD, default=None if optional else Parameter.empty)
+            if arg["name"].isidentifier() and arg["name"] not in _KEYWORDS
+            else Parameter(arg["name"] + "_", Parameter.POSITIONAL_OR_KEYWORD)
+        )
+    for attr in info["attrs"]:
+        default: object = _Default(attr["default"]) if attr["has_default"] else Parameter.empty
+        name = attr["name"] + "_" if attr["name"] in _KEYWORDS else attr["name"]
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
+    return Signature(parameters)
+
+
+class _Default:
+    """A default value in a signature, shown as the core prints it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+_KEYWORDS = frozenset(__import__("keyword").kwlist)
+
+
+def forget_ops(names: Iterable[str]) -> None:
+    """Drop what Python and torch remember of ops whose schema has changed."""
+    for name in names:
+        _ops.pop(name, None)
+        if name in vars(torch.ops.oneop):
+            delattr(torch.ops.oneop, name)

@@ -1,0 +1,266 @@
+"""Python views of the three registries: what ops, kernels and gradients there are, and where they come from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oneop._runtime import core, forget_ops
+
+if TYPE_CHECKING:
+    from oneop import _core
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a registration was made."""
+
+    file: str
+    line: int
+    library: str
+
+    def __str__(self) -> str:
+        """Return `file:line`."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgDef:
+    """An input or output of an op."""
+
+    name: str
+    count: int
+    count_is_minimum: bool
+    is_optional: bool
+    is_mutable: bool
+    requires_grad: bool
+
+    def takes(self, count: int) -> bool:
+        """Tell whether this argument may have so many tensors."""
+        if count == 0 and self.is_optional:
+            return True
+        return count >= self.count if self.count_is_minimum else count == self.count
+
+    def __str__(self) -> str:
+        """Return the name with what is special about it."""
+        counts = f" x{self.count}{'+' if self.count_is_minimum else ''}"
+        notes = [note for note, holds in [("optional", self.is_optional), ("changed in place", self.is_mutable)] if holds]
+        text = self.name + ("" if self.count == 1 and not self.count_is_minimum else counts)
+        return f"{text} ({', '.join(notes)})" if notes else text
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttrDef:
+    """An attribute of an op; `default` is its value as text."""
+
+    name: str
+    type: str
+    has_default: bool
+    default: str
+
+    def __str__(self) -> str:
+        """Return `name: type = default`."""
+        return f"{self.name}: {self.type}" + (f" = {self.default}" if self.has_default else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelDef:
+    """A registered kernel. `devices` and `dtypes` are what its predicate asks for, `others` the rest of it."""
+
+    op: str
+    source: Source
+    priority: int
+    predicate: str
+    language: str
+    devices: tuple[str, ...]
+    dtypes: tuple[tuple[str, int, str], ...]
+    others: tuple[str, ...]
+
+    @property
+    def device(self) -> str:
+        """The device it is for, or `any`."""
+        return "/".join(self.devices) or "any"
+
+    @property
+    def dtype(self) -> str:
+        """The dtype it is for, or `any`."""
+        return "/".join(dtype for _, _, dtype in self.dtypes) or "any"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradDef:
+    """A registered gradient."""
+
+    op: str
+    source: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpDef:
+    """Everything registered for one op."""
+
+    name: str
+    source: Source
+    schema: str
+    inputs: tuple[ArgDef, ...]
+    outputs: tuple[ArgDef, ...]
+    attrs: tuple[AttrDef, ...]
+    no_grad: bool
+    cpu_only: bool
+    non_contiguous: bool
+    has_inference: bool
+    has_sbp: bool
+    kernels: tuple[KernelDef, ...]
+    grad: GradDef | None
+
+    def __str__(self) -> str:
+        """Return the text that `oneop.show` prints."""
+        return "\n".join(_lines_of(self))
+
+
+def list_ops() -> list[str]:
+    """Return the names of all registered ops, sorted."""
+    return sorted(core().op_names())
+
+
+def get_op(name: str) -> OpDef:
+    """Return what is registered for an op. Raises `OpNotFoundError`, with the nearest name."""
+    return _op_def(core().op_info(name))
+
+
+def show(name: str) -> OpDef:
+    """Print what is registered for an op (schema, attributes, kernels, gradient, SBP, sources), and return it."""
+    op = get_op(name)
+    print(op)
+    return op
+
+
+def list_pending() -> list[str]:
+    """Return a line for each kernel and gradient whose op is not registered."""
+    lines: list[str] = core().pending()
+    return lines
+
+
+@contextlib.contextmanager
+def isolated() -> Iterator[None]:
+    """Put the registries back as they were when the block ends. For tests."""
+    saved = core().snapshot()
+    try:
+        yield
+    finally:
+        forget_ops(core().restore(saved))
+
+
+def sbp_signatures(
+    op: str, inputs: Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]], **attrs: object
+) -> list[dict[str, list[str]]]:
+    """Return the SBP signatures of an op for inputs of these shapes, the one of broadcasts last.
+
+    `inputs` has one shape for each input tensor. A signature maps each argument to `S(axis)`, `B` or `P` for each of its
+    tensors.
+    """
+    import torch
+
+    definition = get_op(op)
+    shapes = [tuple(shape) for shape in inputs]
+    counts = _spread(definition, len(shapes))
+    rest = iter(shapes)
+    by_argument = [[(next(rest), torch.float32) for _ in range(count)] for count in counts]
+    output_counts = [0 if arg.is_optional else max(arg.count, 1) for arg in definition.outputs]
+    names = [
+        arg.name
+        for arg, count in zip((*definition.inputs, *definition.outputs), (*counts, *output_counts), strict=True)
+        for _ in range(count)
+    ]
+    found = []
+    for signature in core().list_sbp(op, by_argument, output_counts, attrs):
+        entry: dict[str, list[str]] = {}
+        for name, (kind, axis) in zip(names, signature, strict=True):
+            entry.setdefault(name, []).append(f"S({axis})" if kind == 1 else {2: "B", 3: "P"}[kind])
+        found.append(entry)
+    return found
+
+
+def _spread(op: OpDef, total: int) -> list[int]:
+    """Give each input argument its number of tensors; what is left over goes to the one that is open."""
+    counts = [0 if arg.is_optional else arg.count for arg in op.inputs]
+    left = total - sum(counts)
+    for i, arg in enumerate(op.inputs):
+        if left > 0 and (arg.count_is_minimum or arg.is_optional):
+            more = left if arg.count_is_minimum else arg.count
+            counts[i] += more
+            left -= more
+    if left and counts:
+        counts[-1] += left  # the core says what is wrong with it
+    return counts
+
+
+def _source(info: _core.SourceInfo) -> Source:
+    return Source(**info)
+
+
+def _op_def(info: _core.OpInfo) -> OpDef:
+    return OpDef(
+        name=info["name"],
+        source=_source(info["source"]),
+        schema=info["schema"],
+        inputs=tuple(ArgDef(**arg) for arg in info["inputs"]),
+        outputs=tuple(ArgDef(**arg) for arg in info["outputs"]),
+        attrs=tuple(AttrDef(**attr) for attr in info["attrs"]),
+        no_grad=info["no_grad"],
+        cpu_only=info["cpu_only"],
+        non_contiguous=info["non_contiguous"],
+        has_inference=info["has_inference"],
+        has_sbp=info["has_sbp"],
+        kernels=tuple(_kernel_def(kernel) for kernel in info["kernels"]),
+        grad=GradDef(op=info["name"], source=_source(info["grad"])) if info["grad"] else None,
+    )
+
+
+def _kernel_def(info: _core.KernelInfo) -> KernelDef:
+    return KernelDef(
+        op=info["op"],
+        source=_source(info["source"]),
+        priority=info["priority"],
+        predicate=info["predicate"],
+        language=info["language"],
+        devices=tuple(info["devices"]),
+        dtypes=tuple(info["dtypes"]),
+        others=tuple(info["others"]),
+    )
+
+
+def _lines_of(op: OpDef) -> Iterator[str]:
+    yield f"{op.name}  {op.source}"
+    yield f"  schema   {op.schema}"
+    for title, items in [("inputs", op.inputs), ("outputs", op.outputs), ("attrs", op.attrs)]:
+        if items:
+            yield f"  {title:8} {', '.join(str(item) for item in items)}"
+    flags = [("no gradient", op.no_grad), ("cpu only", op.cpu_only), ("any strides", op.non_contiguous)]
+    traits = [text for text, holds in flags if holds]
+    if traits:
+        yield f"  traits   {', '.join(traits)}"
+    yield f"  gradient {op.grad.source if op.grad else 'not differentiable' if op.no_grad else 'none'}"
+    yield f"  sbp      {'declared' if op.has_sbp else 'broadcast only'}"
+    yield from _kernel_table(op.kernels)
+
+
+def _kernel_table(kernels: Sequence[KernelDef]) -> Iterator[str]:
+    if not kernels:
+        yield "  kernels  none"
+        return
+    dtypes = list(dict.fromkeys(kernel.dtype for kernel in kernels))
+    width = max(len(dtype) for dtype in dtypes)
+    yield "  kernels"
+    for device in dict.fromkeys(kernel.device for kernel in kernels):
+        for dtype in dtypes:
+            for kernel in kernels:
+                if (kernel.device, kernel.dtype) != (device, dtype):
+                    continue
+                notes = [f"priority {kernel.priority}"] if kernel.priority else []
+                notes += [f"if {other}" for other in kernel.others]
+                yield f"    {device:5} {dtype:{width}}  {kernel.language:5} {kernel.source}" + "".join(
+                    f"  {note}" for note in notes
+                )
