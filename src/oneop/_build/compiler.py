@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -17,6 +18,9 @@ from oneop.settings import settings
 
 #: What lets the compiler vectorise the plain loops of a kernel; `cflags` come later and may take it back.
 OPTIMIZE_FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math")
+
+#: For a library that stays on this machine.
+NATIVE_FLAGS = {"x86_64": ("-march=native",), "aarch64": ("-mcpu=native",)}
 
 #: The oldest versions that compile the SDK and the core.
 OLDEST = {"gcc": (9,), "clang": (10,)}
@@ -68,10 +72,15 @@ def identify(command: Sequence[str], origin: str) -> Compiler:
     return Compiler(command=tuple(command), family=family, version=version, identity=text)
 
 
-def default_flags(compiler: Compiler) -> tuple[str, ...]:
-    """Return the flags every C++ source of an op library gets first."""
+def default_flags(compiler: Compiler, *, portable: bool = False) -> tuple[str, ...]:
+    """Return the flags every C++ source of an op library gets first.
+
+    Unless it is to be `portable`, a library is compiled for the processor at hand: plain loops reach their full vector
+    width only then.
+    """
+    native = () if portable else NATIVE_FLAGS.get(platform.machine(), ())
     unique = ("-fno-gnu-unique",) if compiler.family == "gcc" else ()  # else dlclose never unloads the library
-    return ("-std=c++17", *OPTIMIZE_FLAGS, "-fPIC", "-fvisibility=hidden", *unique, "-fdiagnostics-color=never")
+    return ("-std=c++17", *OPTIMIZE_FLAGS, *native, "-fPIC", "-fvisibility=hidden", *unique, "-fdiagnostics-color=never")
 
 
 def version_tuple(text: str) -> tuple[int, ...]:

@@ -62,6 +62,7 @@ def build(
     cuda_cflags: Sequence[str] = (),
     ldflags: Sequence[str] = (),
     defines: Mapping[str, str | int | None] | None = None,
+    portable: bool = False,
     verbose: bool | None = None,
     force: bool = False,
 ) -> Library:
@@ -77,6 +78,8 @@ def build(
         cuda_cflags: the same for CUDA sources.
         ldflags: flags for the linker.
         defines: macros; None as value defines a macro without one.
+        portable: compile for any processor of this architecture, not just for the one at hand. For libraries that are
+            shipped.
         verbose: print commands and what compilers say; by default as ONEOP_VERBOSE says.
         force: compile everything again.
 
@@ -93,7 +96,7 @@ def build(
         *(f"-I{_absolute(path)}" for path in (*include_dirs, *generated.include_dirs)),
         f"-I{sysconfig.get_include()}",
     )
-    plan = _plan_library(name, files, toolkit, common, cflags, cuda_cflags, ldflags)
+    plan = _plan_library(name, files, toolkit, common, cflags, cuda_cflags, ldflags, portable)
     built = None if force else find_result(plan)
     if built is None:
         if toolkit is not None:
@@ -120,6 +123,7 @@ def build_inline(
     cuda_cflags: Sequence[str] = (),
     ldflags: Sequence[str] = (),
     defines: Mapping[str, str | int | None] | None = None,
+    portable: bool = False,
     verbose: bool | None = None,
     force: bool = False,
 ) -> Library:
@@ -135,6 +139,7 @@ def build_inline(
         cuda_cflags=cuda_cflags,
         ldflags=ldflags,
         defines=defines,
+        portable=portable,
         verbose=verbose,
         force=force,
     )
@@ -148,9 +153,10 @@ def _plan_library(
     cflags: Sequence[str],
     cuda_cflags: Sequence[str],
     ldflags: Sequence[str],
+    portable: bool,
 ) -> Plan:
     cxx = find_cxx()
-    cpp_flags = (*default_flags(cxx), *common, *shlex.split(settings.cxxflags), *cflags)
+    cpp_flags = (*default_flags(cxx, portable=portable), *common, *shlex.split(settings.cxxflags), *cflags)
     units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in files if file.suffix in CPP_SUFFIXES]
     link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
     link_flags += ["-Wl,-z,defs"] if sys.platform == "linux" else []  # a missing definition is found now, not at load
