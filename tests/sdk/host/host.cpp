@@ -1,5 +1,6 @@
-// tests/sdk/host/host.cpp: a host without torch. It loads op libraries and drives their callbacks with frames that a
-// script on standard input describes, one command a line; the answers go to standard output.
+// tests/sdk/host/host.cpp: a host without torch. It loads op libraries and drives their callbacks
+// with frames that a script on standard input describes, one command a line; the answers go to
+// standard output.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -20,9 +21,12 @@ using Words = std::vector<std::string>;
 
 // --- Services ---
 
-void ParallelFor(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context) {
+void ParallelFor(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t),
+                 void* context) {
   const int64_t middle = begin + (end - begin) / 2;
-  if (middle - begin < grain) { return body(context, begin, end); }
+  if (middle - begin < grain) {
+    return body(context, begin, end);
+  }
   std::thread other([=] { body(context, begin, middle); });
   body(context, middle, end);
   other.join();
@@ -30,28 +34,40 @@ void ParallelFor(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, 
 
 std::string OneLine(const std::string& text) {
   std::string line;
-  for (char c : text) { c == '\n' ? line += "\\n" : line += c; }
+  for (char c : text) {
+    c == '\n' ? line += "\\n" : line += c;
+  }
   return line;
 }
 std::string Place(const char* file, int32_t line) {
-  if (file == nullptr) { return "-"; }
+  if (file == nullptr) {
+    return "-";
+  }
   const char* slash = std::strrchr(file, '/');
   return std::string(slash == nullptr ? file : slash + 1) + ":" + std::to_string(line);
 }
 
 void Log(int32_t level, const char* message, int64_t length, const char* file, int32_t line) {
-  std::cout << "log " << level << " " << Place(file, line) << " " << std::string(message, length) << "\n";
+  std::cout << "log " << level << " " << Place(file, line) << " " << std::string(message, length)
+            << "\n";
 }
 
-const oneop_host kHost{sizeof(oneop_host), ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR, 0, &ParallelFor, [] { return 2; }, &Log,
+const oneop_host kHost{sizeof(oneop_host),
+                       ONEOP_ABI_MAJOR,
+                       ONEOP_ABI_MINOR,
+                       0,
+                       &ParallelFor,
+                       [] { return 2; },
+                       &Log,
                        nullptr};
 
 struct Status : oneop_status {
   Status() : oneop_status{sizeof(oneop_status), ONEOP_OK, &Report} {}
-  static void Report(oneop_status* status, int32_t kind, const char* message, int64_t length, const char* file,
-                     int32_t line) {
+  static void Report(oneop_status* status, int32_t kind, const char* message, int64_t length,
+                     const char* file, int32_t line) {
     status->kind = kind;
-    std::cout << "error " << kind << " " << Place(file, line) << " " << OneLine(std::string(message, length)) << "\n";
+    std::cout << "error " << kind << " " << Place(file, line) << " "
+              << OneLine(std::string(message, length)) << "\n";
   }
 };
 
@@ -73,12 +89,16 @@ struct BigArg {
 int ItemSize(int32_t dtype) {
   switch (dtype) {
     case ONEOP_DTYPE_FLOAT32:
-    case ONEOP_DTYPE_INT32: return 4;
+    case ONEOP_DTYPE_INT32:
+      return 4;
     case ONEOP_DTYPE_FLOAT64:
-    case ONEOP_DTYPE_INT64: return 8;
+    case ONEOP_DTYPE_INT64:
+      return 8;
     case ONEOP_DTYPE_FLOAT16:
-    case ONEOP_DTYPE_BFLOAT16: return 2;
-    default: return 1;
+    case ONEOP_DTYPE_BFLOAT16:
+      return 2;
+    default:
+      return 1;
   }
 }
 
@@ -106,7 +126,9 @@ struct Call {
 
   void Allocate(oneop_tensor* tensor) {
     tensor->elem_cnt = 1;
-    for (int32_t i = 0; i != tensor->ndim; ++i) { tensor->elem_cnt *= tensor->shape[i]; }
+    for (int32_t i = 0; i != tensor->ndim; ++i) {
+      tensor->elem_cnt *= tensor->shape[i];
+    }
     tensor->data = Buffer(static_cast<size_t>(tensor->elem_cnt) * ItemSize(tensor->dtype));
   }
   // DTYPE DIMS... : VALUES...
@@ -115,44 +137,68 @@ struct Call {
     tensor.dtype = std::stoi(words[at++]);
     tensor.shape = Dims();
     tensor.stride = Dims();
-    for (; at < words.size() && words[at] != ":"; ++at) { tensor.shape[tensor.ndim++] = std::stoll(words[at]); }
+    for (; at < words.size() && words[at] != ":"; ++at) {
+      tensor.shape[tensor.ndim++] = std::stoll(words[at]);
+    }
     int64_t step = 1;
-    for (int32_t i = tensor.ndim; i-- > 0; step *= tensor.shape[i]) { tensor.stride[i] = step; }
+    for (int32_t i = tensor.ndim; i-- > 0; step *= tensor.shape[i]) {
+      tensor.stride[i] = step;
+    }
     tensor.device_type = frame.device_type;
     Allocate(&tensor);
-    for (int64_t i = 0; i != tensor.elem_cnt && ++at < words.size(); ++i) { Set(tensor, i, std::stod(words[at])); }
+    for (int64_t i = 0; i != tensor.elem_cnt && ++at < words.size(); ++i) {
+      Set(tensor, i, std::stod(words[at]));
+    }
     return tensor;
   }
   static void Set(const oneop_tensor& t, int64_t i, double v) {
     switch (t.dtype) {
-      case ONEOP_DTYPE_FLOAT32: static_cast<float*>(t.data)[i] = static_cast<float>(v); break;
-      case ONEOP_DTYPE_FLOAT64: static_cast<double*>(t.data)[i] = v; break;
-      case ONEOP_DTYPE_INT32: static_cast<int32_t*>(t.data)[i] = static_cast<int32_t>(v); break;
-      case ONEOP_DTYPE_INT64: static_cast<int64_t*>(t.data)[i] = static_cast<int64_t>(v); break;
-      default: static_cast<int8_t*>(t.data)[i] = static_cast<int8_t>(v);
+      case ONEOP_DTYPE_FLOAT32:
+        static_cast<float*>(t.data)[i] = static_cast<float>(v);
+        break;
+      case ONEOP_DTYPE_FLOAT64:
+        static_cast<double*>(t.data)[i] = v;
+        break;
+      case ONEOP_DTYPE_INT32:
+        static_cast<int32_t*>(t.data)[i] = static_cast<int32_t>(v);
+        break;
+      case ONEOP_DTYPE_INT64:
+        static_cast<int64_t*>(t.data)[i] = static_cast<int64_t>(v);
+        break;
+      default:
+        static_cast<int8_t*>(t.data)[i] = static_cast<int8_t>(v);
     }
   }
   static double Get(const oneop_tensor& t, int64_t i) {
     switch (t.dtype) {
-      case ONEOP_DTYPE_FLOAT32: return static_cast<float*>(t.data)[i];
-      case ONEOP_DTYPE_FLOAT64: return static_cast<double*>(t.data)[i];
-      case ONEOP_DTYPE_INT32: return static_cast<int32_t*>(t.data)[i];
-      case ONEOP_DTYPE_INT64: return static_cast<double>(static_cast<int64_t*>(t.data)[i]);
-      default: return static_cast<int8_t*>(t.data)[i];
+      case ONEOP_DTYPE_FLOAT32:
+        return static_cast<float*>(t.data)[i];
+      case ONEOP_DTYPE_FLOAT64:
+        return static_cast<double*>(t.data)[i];
+      case ONEOP_DTYPE_INT32:
+        return static_cast<int32_t*>(t.data)[i];
+      case ONEOP_DTYPE_INT64:
+        return static_cast<double>(static_cast<int64_t*>(t.data)[i]);
+      default:
+        return static_cast<int8_t*>(t.data)[i];
     }
   }
 
   template <class T>
   void List(oneop_attr* attr, const std::vector<T>& values) {
     void* data = Buffer(sizeof(T) * values.size());
-    if (!values.empty()) { std::memcpy(data, values.data(), sizeof(T) * values.size()); }
+    if (!values.empty()) {
+      std::memcpy(data, values.data(), sizeof(T) * values.size());
+    }
     attr->value.list = {data, static_cast<int64_t>(values.size())};
   }
   template <class T>
   static std::vector<T> Numbers(const std::string& text) {  // 1,2,3
     std::vector<T> numbers;
     std::istringstream stream(text);
-    for (std::string word; std::getline(stream, word, ',');) { numbers.push_back(static_cast<T>(std::stod(word))); }
+    for (std::string word; std::getline(stream, word, ',');) {
+      numbers.push_back(static_cast<T>(std::stod(word)));
+    }
     return numbers;
   }
   void AddAttr(const Words& words) {  // attr NAME TYPE VALUES...
@@ -163,15 +209,27 @@ struct Call {
     const std::string value = words.size() > 3 ? words[3] : "";
     switch (attr->type) {
       case ONEOP_ATTR_FLOAT:
-      case ONEOP_ATTR_DOUBLE: attr->value.f = std::stod(value); break;
+      case ONEOP_ATTR_DOUBLE:
+        attr->value.f = std::stod(value);
+        break;
       case ONEOP_ATTR_STRING:
-      case ONEOP_ATTR_BYTES: attr->value.list = {Text(value), static_cast<int64_t>(value.size())}; break;
+      case ONEOP_ATTR_BYTES:
+        attr->value.list = {Text(value), static_cast<int64_t>(value.size())};
+        break;
       case ONEOP_ATTR_SHAPE:
-      case ONEOP_ATTR_LIST_INT64: List(attr, Numbers<int64_t>(value)); break;
+      case ONEOP_ATTR_LIST_INT64:
+        List(attr, Numbers<int64_t>(value));
+        break;
       case ONEOP_ATTR_LIST_INT32:
-      case ONEOP_ATTR_LIST_DTYPE: List(attr, Numbers<int32_t>(value)); break;
-      case ONEOP_ATTR_LIST_FLOAT: List(attr, Numbers<float>(value)); break;
-      case ONEOP_ATTR_COMPLEX_DOUBLE: List(attr, Numbers<double>(value)); break;
+      case ONEOP_ATTR_LIST_DTYPE:
+        List(attr, Numbers<int32_t>(value));
+        break;
+      case ONEOP_ATTR_LIST_FLOAT:
+        List(attr, Numbers<float>(value));
+        break;
+      case ONEOP_ATTR_COMPLEX_DOUBLE:
+        List(attr, Numbers<double>(value));
+        break;
       case ONEOP_ATTR_LIST_SHAPE: {
         std::vector<oneop_span> spans;
         for (size_t i = 3; i < words.size(); ++i) {
@@ -190,7 +248,8 @@ struct Call {
         List(attr, spans);
         break;
       }
-      default: attr->value.i = std::stoll(value);
+      default:
+        attr->value.i = std::stoll(value);
     }
   }
 
@@ -244,31 +303,51 @@ struct Call {
 
 void PrintTensor(const char* word, const oneop_tensor& t, bool values) {
   std::cout << word << " " << t.dtype << " (";
-  for (int32_t i = 0; i != t.ndim; ++i) { std::cout << (i ? "," : "") << t.shape[i]; }
+  for (int32_t i = 0; i != t.ndim; ++i) {
+    std::cout << (i ? "," : "") << t.shape[i];
+  }
   std::cout << ") (";
-  for (int32_t i = 0; i != t.ndim; ++i) { std::cout << (i ? "," : "") << t.stride[i]; }
+  for (int32_t i = 0; i != t.ndim; ++i) {
+    std::cout << (i ? "," : "") << t.stride[i];
+  }
   std::cout << ")" << (t.is_dynamic ? " dynamic" : "");
-  for (int64_t i = 0; values && i != t.elem_cnt; ++i) { std::cout << " " << Call::Get(t, i); }
+  for (int64_t i = 0; values && i != t.elem_cnt; ++i) {
+    std::cout << " " << Call::Get(t, i);
+  }
   std::cout << "\n";
 }
 
 std::string AttrText(const oneop_attr& a) {
   std::ostringstream out;
   const auto list = [&](auto* data) {
-    for (int64_t i = 0; i != a.value.list.count; ++i) { out << (i ? "," : "") << data[i]; }
+    for (int64_t i = 0; i != a.value.list.count; ++i) {
+      out << (i ? "," : "") << data[i];
+    }
   };
   const void* data = a.value.list.data;
   switch (a.type) {
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: out << a.value.f; break;
+    case ONEOP_ATTR_DOUBLE:
+      out << a.value.f;
+      break;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: out << std::string(static_cast<const char*>(data), a.value.list.count); break;
+    case ONEOP_ATTR_BYTES:
+      out << std::string(static_cast<const char*>(data), a.value.list.count);
+      break;
     case ONEOP_ATTR_SHAPE:
-    case ONEOP_ATTR_LIST_INT64: list(static_cast<const int64_t*>(data)); break;
+    case ONEOP_ATTR_LIST_INT64:
+      list(static_cast<const int64_t*>(data));
+      break;
     case ONEOP_ATTR_LIST_INT32:
-    case ONEOP_ATTR_LIST_DTYPE: list(static_cast<const int32_t*>(data)); break;
-    case ONEOP_ATTR_LIST_FLOAT: list(static_cast<const float*>(data)); break;
-    case ONEOP_ATTR_COMPLEX_DOUBLE: list(static_cast<const double*>(data)); break;
+    case ONEOP_ATTR_LIST_DTYPE:
+      list(static_cast<const int32_t*>(data));
+      break;
+    case ONEOP_ATTR_LIST_FLOAT:
+      list(static_cast<const float*>(data));
+      break;
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      list(static_cast<const double*>(data));
+      break;
     case ONEOP_ATTR_LIST_SHAPE:
       for (int64_t i = 0; i != a.value.list.count; ++i) {
         const oneop_span& span = static_cast<const oneop_span*>(data)[i];
@@ -284,7 +363,8 @@ std::string AttrText(const oneop_attr& a) {
         out << (i ? ";" : "") << std::string(static_cast<const char*>(span.data), span.count);
       }
       break;
-    default: out << a.value.i;
+    default:
+      out << a.value.i;
   }
   return out.str();
 }
@@ -292,42 +372,53 @@ std::string AttrText(const oneop_attr& a) {
 void PrintArgs(const char* word, const oneop_arg_def* const* args, int32_t count) {
   for (int32_t i = 0; i != count; ++i) {
     std::cout << "  " << word << " " << args[i]->name << " " << args[i]->count
-              << (args[i]->count_is_minimum ? "+" : "") << (args[i]->is_optional ? " optional" : "") << "\n";
+              << (args[i]->count_is_minimum ? "+" : "") << (args[i]->is_optional ? " optional" : "")
+              << "\n";
   }
 }
 
 void Describe(const oneop_library* library) {
   for (int32_t i = 0; i != library->num_ops; ++i) {
     const oneop_op_def* op = library->ops[i];
-    std::cout << "op " << op->name << " " << Place(op->file, op->line) << " flags=" << op->flags << "\n";
+    std::cout << "op " << op->name << " " << Place(op->file, op->line) << " flags=" << op->flags
+              << "\n";
     PrintArgs("input", op->inputs, op->num_inputs);
     PrintArgs("output", op->outputs, op->num_outputs);
     for (int32_t k = 0; k != op->num_attrs; ++k) {
       const oneop_attr_def* a = op->attrs[k];
       std::cout << "  attr " << a->name << " " << a->type;
-      if (a->has_default) { std::cout << " default " << a->default_value.type << " " << AttrText(a->default_value); }
+      if (a->has_default) {
+        std::cout << " default " << a->default_value.type << " " << AttrText(a->default_value);
+      }
       std::cout << "\n";
     }
-    const void* functions[] = {
-        reinterpret_cast<const void*>(op->check_attrs),    reinterpret_cast<const void*>(op->infer_logical),
-        reinterpret_cast<const void*>(op->infer_physical), reinterpret_cast<const void*>(op->infer_dtype),
-        reinterpret_cast<const void*>(op->get_sbp),        reinterpret_cast<const void*>(op->infer_nd_sbp),
-        reinterpret_cast<const void*>(op->modify_inputs),  reinterpret_cast<const void*>(op->modify_outputs)};
+    const void* functions[] = {reinterpret_cast<const void*>(op->check_attrs),
+                               reinterpret_cast<const void*>(op->infer_logical),
+                               reinterpret_cast<const void*>(op->infer_physical),
+                               reinterpret_cast<const void*>(op->infer_dtype),
+                               reinterpret_cast<const void*>(op->get_sbp),
+                               reinterpret_cast<const void*>(op->infer_nd_sbp),
+                               reinterpret_cast<const void*>(op->modify_inputs),
+                               reinterpret_cast<const void*>(op->modify_outputs)};
     const char* names[] = {"check_attrs", "infer_logical", "infer_physical", "infer_dtype",
                            "get_sbp",     "infer_nd_sbp",  "modify_inputs",  "modify_outputs"};
     for (int k = 0; k != 8; ++k) {
-      if (functions[k] != nullptr) { std::cout << "  has " << names[k] << "\n"; }
+      if (functions[k] != nullptr) {
+        std::cout << "  has " << names[k] << "\n";
+      }
     }
   }
   for (int32_t i = 0; i != library->num_kernels; ++i) {
     const oneop_kernel_def* k = library->kernels[i];
-    std::cout << "kernel " << k->op_type_name << " " << Place(k->file, k->line) << " priority=" << k->priority
-              << " flags=" << k->flags << (k->create ? "" : " no-create") << (k->create_state ? " state" : "")
+    std::cout << "kernel " << k->op_type_name << " " << Place(k->file, k->line)
+              << " priority=" << k->priority << " flags=" << k->flags
+              << (k->create ? "" : " no-create") << (k->create_state ? " state" : "")
               << (k->create_cache ? " cache" : "") << " if " << k->predicate << "\n";
     for (int32_t f = 0; f != k->num_facts; ++f) {
       const oneop_fact* fact = k->facts[f];
-      std::cout << "  fact " << fact->kind << " " << fact->value << " " << (fact->arg ? fact->arg : "-") << " "
-                << fact->index << " : " << fact->text << "\n";
+      std::cout << "  fact " << fact->kind << " " << fact->value << " "
+                << (fact->arg ? fact->arg : "-") << " " << fact->index << " : " << fact->text
+                << "\n";
     }
   }
   for (int32_t i = 0; i != library->num_grads; ++i) {
@@ -341,13 +432,16 @@ void Describe(const oneop_library* library) {
 struct GradSink : oneop_grad_sink {
   static int32_t AddOp(oneop_grad_sink*, const oneop_grad_op* op, oneop_status* status) {
     std::cout << "add " << op->op_name << " " << op->op_type_name;
-    for (int32_t i = 0; i != op->num_inputs; ++i) { std::cout << " " << op->inputs[i].arg << "=" << op->inputs[i].blob; }
+    for (int32_t i = 0; i != op->num_inputs; ++i) {
+      std::cout << " " << op->inputs[i].arg << "=" << op->inputs[i].blob;
+    }
     std::cout << " ->";
     for (int32_t i = 0; i != op->num_outputs; ++i) {
       std::cout << " " << op->outputs[i].arg << "*" << op->outputs[i].count;
     }
     for (int32_t i = 0; i != op->num_attrs; ++i) {
-      std::cout << " " << op->attrs[i].name << ":" << op->attrs[i].type << "=" << AttrText(op->attrs[i]);
+      std::cout << " " << op->attrs[i].name << ":" << op->attrs[i].type << "="
+                << AttrText(op->attrs[i]);
     }
     std::cout << "\n";
     if (std::strcmp(op->op_type_name, "refuse_me") == 0) {
@@ -369,7 +463,9 @@ struct SbpSink : oneop_sbp_sink {
     for (int32_t i = 0; i != count; ++i) {
       const char* names[] = {"?", "S", "B", "P"};
       std::cout << " " << names[s[i].kind];
-      if (s[i].kind == ONEOP_SBP_SPLIT) { std::cout << s[i].axis; }
+      if (s[i].kind == ONEOP_SBP_SPLIT) {
+        std::cout << s[i].axis;
+      }
     }
     std::cout << "\n";
     return ONEOP_OK;
@@ -378,7 +474,8 @@ struct SbpSink : oneop_sbp_sink {
 };
 
 struct InplaceSink : oneop_inplace_sink {
-  static int32_t Add(oneop_inplace_sink*, int32_t output, int32_t input, int32_t is_mutable, oneop_status*) {
+  static int32_t Add(oneop_inplace_sink*, int32_t output, int32_t input, int32_t is_mutable,
+                     oneop_status*) {
     std::cout << "inplace " << output << " " << input << " " << is_mutable << "\n";
     return ONEOP_OK;
   }
@@ -393,8 +490,12 @@ class Host {
     for (std::string line; std::getline(std::cin, line);) {
       Words words;
       std::istringstream stream(line);
-      for (std::string word; stream >> word;) { words.push_back(word); }
-      if (!words.empty()) { Do(words); }
+      for (std::string word; stream >> word;) {
+        words.push_back(word);
+      }
+      if (!words.empty()) {
+        Do(words);
+      }
     }
     return 0;
   }
@@ -415,28 +516,34 @@ class Host {
       call_->frame.device_type = std::stoi(w[1]);
     } else if (verb == "in") {  // in ARG, then a line `t` for each tensor
       call_->inputs.emplace_back();
-      call_->inputs.back().arg = {call_->Text(w[1]), static_cast<int32_t>(call_->tensors.size()), 0};
+      call_->inputs.back().arg = {call_->Text(w[1]), static_cast<int32_t>(call_->tensors.size()),
+                                  0};
     } else if (verb == "t") {
       BigTensor tensor;
       tensor.tensor = call_->NewTensor(w, 1);
       call_->tensors.push_back(tensor);
       ++call_->inputs.back().arg.count;
     } else if (verb == "strides") {
-      for (size_t i = 1; i < w.size(); ++i) { call_->tensors.back().tensor.stride[i - 1] = std::stoll(w[i]); }
+      for (size_t i = 1; i < w.size(); ++i) {
+        call_->tensors.back().tensor.stride[i - 1] = std::stoll(w[i]);
+      }
     } else if (verb == "out") {
       call_->AddOutputs(w[1], w.size() > 2 ? std::stoi(w[2]) : 1);
     } else if (verb == "attr") {
       call_->AddAttr(w);
     } else if (verb == "needs" || verb == "has") {
       auto& flags = verb == "needs" ? call_->needs_grad : call_->has_grad;
-      for (size_t i = 1; i < w.size(); ++i) { flags.push_back(w[i] == "1"); }
+      for (size_t i = 1; i < w.size(); ++i) {
+        flags.push_back(w[i] == "1");
+      }
     } else if (verb == "mesh") {  // one dimension; S0, B, P for each tensor
       call_->frame.sbp_dims = 1;
       for (size_t i = 1; i < w.size(); ++i) {
         const int32_t kind = w[i][0] == 'S' ? 1 : w[i][0] == 'B' ? 2 : 3;
         call_->sbp.push_back({kind, kind == 1 ? std::stoi(w[i].substr(1)) : 0});
       }
-    } else if (verb == "infer" || verb == "infer_physical" || verb == "infer_dtype" || verb == "check") {
+    } else if (verb == "infer" || verb == "infer_physical" || verb == "infer_dtype" ||
+               verb == "check") {
       const oneop_op_def* op = Op();
       const auto fn = verb == "infer"            ? op->infer_logical
                       : verb == "infer_physical" ? op->infer_physical
@@ -445,11 +552,16 @@ class Host {
       Status status;
       const int32_t code = fn(op->self, call_->Frame(), &status);
       std::cout << verb << " " << code << "\n";
-      if (code == ONEOP_OK && verb != "check") { PrintOutputs(false); }
+      if (code == ONEOP_OK && verb != "check") {
+        PrintOutputs(false);
+      }
     } else if (verb == "match") {
       for (int32_t i = 0; i != library_->num_kernels; ++i) {
-        if (call_->type != library_->kernels[i]->op_type_name) { continue; }
-        std::cout << "match " << Matches(library_->kernels[i]) << " " << library_->kernels[i]->predicate << "\n";
+        if (call_->type != library_->kernels[i]->op_type_name) {
+          continue;
+        }
+        const std::string matched = Matches(library_->kernels[i]);
+        std::cout << "match " << matched << " " << library_->kernels[i]->predicate << "\n";
       }
     } else if (verb == "run") {
       Compute(w.size() > 1 ? std::stoi(w[1]) : 1);
@@ -457,14 +569,16 @@ class Host {
       InplaceSink sink;
       Status status;
       const oneop_kernel_def* kernel = Kernel();
-      std::cout << "done " << kernel->propose_inplace(kernel->self, call_->Frame(), &sink, &status) << "\n";
+      const int32_t code = kernel->propose_inplace(kernel->self, call_->Frame(), &sink, &status);
+      std::cout << "done " << code << "\n";
     } else if (verb == "grad") {
       Grad();
     } else if (verb == "sbp" || verb == "nd_sbp") {
       SbpSink sink;
       Status status;
       const auto fn = verb == "sbp" ? Op()->get_sbp : Op()->infer_nd_sbp;
-      std::cout << "done " << fn(Op()->self, call_->Frame(), &sink, &status) << "\n";
+      const int32_t code = fn(Op()->self, call_->Frame(), &sink, &status);
+      std::cout << "done " << code << "\n";
     } else if (verb == "modify_inputs" || verb == "modify_outputs") {
       Modify(verb == "modify_inputs");
     } else {
@@ -485,12 +599,15 @@ class Host {
     handshake.host = &kHost;
     const int32_t code = plugin(&handshake);
     library_ = handshake.library;
-    std::cout << "lib " << code << " " << handshake.library_abi_major << "." << handshake.library_abi_minor << " "
-              << handshake.library_sdk << (library_ ? "" : " refused") << "\n";
+    std::cout << "lib " << code << " " << handshake.library_abi_major << "."
+              << handshake.library_abi_minor << " " << handshake.library_sdk
+              << (library_ ? "" : " refused") << "\n";
   }
   const oneop_op_def* Op() const {
     for (int32_t i = 0; i != library_->num_ops; ++i) {
-      if (call_->type == library_->ops[i]->name) { return library_->ops[i]; }
+      if (call_->type == library_->ops[i]->name) {
+        return library_->ops[i];
+      }
     }
     std::cout << "no such op\n" << std::flush;
     std::exit(3);
@@ -498,7 +615,9 @@ class Host {
   std::string Matches(const oneop_kernel_def* kernel) {
     int32_t matched = 1;
     Status status;
-    if (kernel->is_matched == nullptr) { return "1"; }
+    if (kernel->is_matched == nullptr) {
+      return "1";
+    }
     const int32_t code = kernel->is_matched(kernel->self, call_->Frame(), &matched, &status);
     return code == ONEOP_OK ? std::to_string(matched) : "failed";
   }
@@ -506,22 +625,32 @@ class Host {
     const oneop_kernel_def* best = nullptr;
     for (int32_t i = 0; i != library_->num_kernels; ++i) {
       const oneop_kernel_def* k = library_->kernels[i];
-      if (call_->type != k->op_type_name || Matches(k) != "1") { continue; }
-      if (best == nullptr || k->priority > best->priority) { best = k; }
+      if (call_->type != k->op_type_name || Matches(k) != "1") {
+        continue;
+      }
+      if (best == nullptr || k->priority > best->priority) {
+        best = k;
+      }
     }
     return best;
   }
   void PrintOutputs(bool values) {
-    for (size_t i = call_->tensors.size() - call_->frame.num_output_tensors; i != call_->tensors.size(); ++i) {
+    for (size_t i = call_->tensors.size() - call_->frame.num_output_tensors;
+         i != call_->tensors.size(); ++i) {
       PrintTensor("out", call_->tensors[i].tensor, values);
     }
   }
   void Compute(int times) {
     const oneop_op_def* op = Op();
     Status status;
-    if (op->infer_logical && op->infer_logical(op->self, call_->Frame(), &status)) { return; }
-    if (op->infer_dtype && op->infer_dtype(op->self, call_->Frame(), &status)) { return; }
-    for (size_t i = call_->tensors.size() - call_->frame.num_output_tensors; i != call_->tensors.size(); ++i) {
+    if (op->infer_logical && op->infer_logical(op->self, call_->Frame(), &status)) {
+      return;
+    }
+    if (op->infer_dtype && op->infer_dtype(op->self, call_->Frame(), &status)) {
+      return;
+    }
+    for (size_t i = call_->tensors.size() - call_->frame.num_output_tensors;
+         i != call_->tensors.size(); ++i) {
       call_->Allocate(&call_->tensors[i].tensor);
     }
     const oneop_kernel_def* kernel = Kernel();
@@ -530,7 +659,10 @@ class Host {
       return;
     }
     int64_t bytes = 0;
-    if (kernel->infer_tmp_size && kernel->infer_tmp_size(kernel->self, call_->Frame(), &bytes, &status)) { return; }
+    if (kernel->infer_tmp_size &&
+        kernel->infer_tmp_size(kernel->self, call_->Frame(), &bytes, &status)) {
+      return;
+    }
     if (bytes > 0) {
       std::cout << "tmp " << bytes << "\n";
       call_->tmp.dtype = ONEOP_DTYPE_CHAR;
@@ -542,38 +674,53 @@ class Host {
       call_->frame.tmp_buffer = &call_->tmp;
     }
     void *object = nullptr, *state = nullptr, *cache = nullptr;
-    if (kernel->create(kernel->self, call_->Frame(), &object, &status)) { return; }
+    if (kernel->create(kernel->self, call_->Frame(), &object, &status)) {
+      return;
+    }
     std::cout << "always_compute " << kernel->always_compute(object) << "\n";
     int32_t code = ONEOP_OK;
-    if (kernel->create_state) { code = kernel->create_state(object, call_->Frame(), &state, &status); }
+    if (kernel->create_state) {
+      code = kernel->create_state(object, call_->Frame(), &state, &status);
+    }
     if (code == ONEOP_OK && kernel->create_cache) {
       code = kernel->create_cache(object, call_->Frame(), &cache, &status);
     }
     for (int i = 0; i != times && code == ONEOP_OK; ++i) {
       code = kernel->compute(object, call_->Frame(), state, cache, &status);
-      if (code == ONEOP_OK) { PrintOutputs(true); }
+      if (code == ONEOP_OK) {
+        PrintOutputs(true);
+      }
     }
     std::cout << "run " << code << "\n";
-    if (cache) { kernel->destroy_cache(cache); }
-    if (state) { kernel->destroy_state(state); }
+    if (cache) {
+      kernel->destroy_cache(cache);
+    }
+    if (state) {
+      kernel->destroy_state(state);
+    }
     kernel->destroy(object);
   }
   void Grad() {
     for (int32_t i = 0; i != library_->num_grads; ++i) {
       const oneop_grad_def* grad = library_->grads[i];
-      if (call_->type != grad->op_type_name) { continue; }
+      if (call_->type != grad->op_type_name) {
+        continue;
+      }
       GradSink sink;
       Status status;
-      std::cout << "grad " << grad->generate(grad->self, call_->Frame(), &sink, &status) << "\n";
+      const int32_t code = grad->generate(grad->self, call_->Frame(), &sink, &status);
+      std::cout << "grad " << code << "\n";
     }
   }
   void Modify(bool inputs) {
     const oneop_frame* frame = call_->Frame();
     std::vector<oneop_arg_modifier> modifiers(
-        static_cast<size_t>(inputs ? frame->num_input_tensors : frame->num_output_tensors), {0, 1, 1, 0});
+        static_cast<size_t>(inputs ? frame->num_input_tensors : frame->num_output_tensors),
+        {0, 1, 1, 0});
     Status status;
     const auto fn = inputs ? Op()->modify_inputs : Op()->modify_outputs;
-    std::cout << "modify " << fn(Op()->self, call_->Frame(), modifiers.data(), &status);
+    const int32_t code = fn(Op()->self, call_->Frame(), modifiers.data(), &status);
+    std::cout << "modify " << code;
     for (const auto& m : modifiers) {
       std::cout << " " << m.is_mutable << m.requires_grad << m.header_inferred_before_compute;
     }

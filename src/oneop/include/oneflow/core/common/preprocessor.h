@@ -1,9 +1,10 @@
-// oneflow/core/common/preprocessor.h: the OF_PP_* macros, which repeat a macro over sequences of tuples.
+// oneflow/core/common/preprocessor.h: the OF_PP_* macros, which repeat a macro over sequences of
+// tuples.
 #ifndef ONEFLOW_CORE_COMMON_PREPROCESSOR_H_
 #define ONEFLOW_CORE_COMMON_PREPROCESSOR_H_
 
-// A sequence is `(a)(b)(c)`. A sequence of tuples is `((a, b))((c, d))`, made with OF_PP_MAKE_TUPLE_SEQ(a, b). Up to 32
-// elements a sequence and four sequences a product.
+// A sequence is `(a)(b)(c)`. A sequence of tuples is `((a, b))((c, d))`, made with
+// OF_PP_MAKE_TUPLE_SEQ(a, b). Up to 32 elements a sequence and four sequences a product.
 
 #define OF_PP_STRINGIZE(...) OF_PP_I_STRINGIZE(__VA_ARGS__)
 #define OF_PP_I_STRINGIZE(...) #__VA_ARGS__
@@ -35,7 +36,7 @@
 
 // macro(x, y, ...) for each x of the first sequence, each y of the second, ...
 #define OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE(macro, ...) \
-  OF_PP_CAT(OF_PP_I_PRODUCT_, OF_PP_I_COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
+  OF_PP_I_CAT0(OF_PP_I_PRODUCT_, OF_PP_I_COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
 #define OF_PP_I_PRODUCT_1(macro, s1) OF_PP_I_EACH_1(OF_PP_I_ATOMIC, macro, s1)
 #define OF_PP_I_PRODUCT_2(macro, s1, s2) OF_PP_I_EACH_1(OF_PP_I_P2, (macro, s2), s1)
 #define OF_PP_I_P2(data, x) OF_PP_I_P2_(OF_PP_FORCE data, x)
@@ -48,8 +49,7 @@
 #define OF_PP_I_Q3(data, y) OF_PP_I_Q3_(OF_PP_FORCE data, y)
 #define OF_PP_I_Q3_(...) OF_PP_I_Q3__(__VA_ARGS__)
 #define OF_PP_I_Q3__(macro, s3, x, y) OF_PP_I_EACH_3(OF_PP_I_CALL, (macro, x, y), s3)
-#define OF_PP_I_PRODUCT_4(macro, s1, s2, s3, s4) \
-  OF_PP_I_EACH_1(OF_PP_I_P4, (macro, s2, s3, s4), s1)
+#define OF_PP_I_PRODUCT_4(macro, s1, s2, s3, s4) OF_PP_I_EACH_1(OF_PP_I_P4, (macro, s2, s3, s4), s1)
 #define OF_PP_I_P4(data, x) OF_PP_I_P4_(OF_PP_FORCE data, x)
 #define OF_PP_I_P4_(...) OF_PP_I_P4__(__VA_ARGS__)
 #define OF_PP_I_P4__(macro, s2, s3, s4, x) OF_PP_I_EACH_2(OF_PP_I_Q4, (macro, s3, s4, x), s2)
@@ -63,8 +63,11 @@
 #define OF_PP_I_CALL_(...) OF_PP_I_CALL__(__VA_ARGS__)
 #define OF_PP_I_CALL__(macro, ...) macro(__VA_ARGS__)
 
-// `(a)(b)` -> `a, b`: two macros call each other along the sequence, and `_END` removes the one left over.
-#define OF_PP_I_LIST(seq) OF_PP_I_DROP(OF_PP_CAT(OF_PP_I_LIST_A seq, _END))
+// `(a)(b)` -> `a, b`: two macros call each other along the sequence, and `_END` removes the one
+// left over.
+#define OF_PP_I_LIST(seq) OF_PP_I_DROP(OF_PP_I_END(OF_PP_I_LIST_A seq))
+#define OF_PP_I_END(...) OF_PP_I_END_(__VA_ARGS__)
+#define OF_PP_I_END_(...) __VA_ARGS__##_END
 #define OF_PP_I_LIST_A(...) , __VA_ARGS__ OF_PP_I_LIST_B
 #define OF_PP_I_LIST_B(...) , __VA_ARGS__ OF_PP_I_LIST_A
 #define OF_PP_I_LIST_A_END
@@ -73,11 +76,28 @@
 #define OF_PP_I_DROP_(empty, ...) __VA_ARGS__
 #define OF_PP_I_UNPACK_FIRST(list) OF_PP_I_FIRST list
 
-// One family of loops for each depth of nesting: a macro cannot be expanded inside itself.
-#define OF_PP_I_COUNT(...) OF_PP_I_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-#define OF_PP_I_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) n
+// One family of loops for each depth of nesting: a macro cannot be expanded inside itself. The
+// author's macro may use OF_PP_CAT, so these have their own.
+#define OF_PP_I_CAT0(a, b) OF_PP_I_CAT0_(a, b)
+#define OF_PP_I_CAT0_(a, b) a##b
+#define OF_PP_I_CAT1(a, b) OF_PP_I_CAT1_(a, b)
+#define OF_PP_I_CAT1_(a, b) a##b
+#define OF_PP_I_CAT2(a, b) OF_PP_I_CAT2_(a, b)
+#define OF_PP_I_CAT2_(a, b) a##b
+#define OF_PP_I_CAT3(a, b) OF_PP_I_CAT3_(a, b)
+#define OF_PP_I_CAT3_(a, b) a##b
+#define OF_PP_I_CAT4(a, b) OF_PP_I_CAT4_(a, b)
+#define OF_PP_I_CAT4_(a, b) a##b
+#define OF_PP_I_COUNT(...)                                                                        \
+  OF_PP_I_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, \
+                 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+#define OF_PP_I_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
+                       a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32,  \
+                       n, ...)                                                                     \
+  n
 #define OF_PP_I_EACH_1(m, d, seq) OF_PP_I_EACH_1_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_1_(m, d, ...) OF_PP_CAT(OF_PP_I_E1_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
+#define OF_PP_I_EACH_1_(m, d, ...) \
+  OF_PP_I_CAT1(OF_PP_I_E1_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
 #define OF_PP_I_E1_1(m, d, x) m(d, x)
 #define OF_PP_I_E1_2(m, d, x, ...) m(d, x) OF_PP_I_E1_1(m, d, __VA_ARGS__)
 #define OF_PP_I_E1_3(m, d, x, ...) m(d, x) OF_PP_I_E1_2(m, d, __VA_ARGS__)
@@ -111,7 +131,8 @@
 #define OF_PP_I_E1_31(m, d, x, ...) m(d, x) OF_PP_I_E1_30(m, d, __VA_ARGS__)
 #define OF_PP_I_E1_32(m, d, x, ...) m(d, x) OF_PP_I_E1_31(m, d, __VA_ARGS__)
 #define OF_PP_I_EACH_2(m, d, seq) OF_PP_I_EACH_2_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_2_(m, d, ...) OF_PP_CAT(OF_PP_I_E2_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
+#define OF_PP_I_EACH_2_(m, d, ...) \
+  OF_PP_I_CAT2(OF_PP_I_E2_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
 #define OF_PP_I_E2_1(m, d, x) m(d, x)
 #define OF_PP_I_E2_2(m, d, x, ...) m(d, x) OF_PP_I_E2_1(m, d, __VA_ARGS__)
 #define OF_PP_I_E2_3(m, d, x, ...) m(d, x) OF_PP_I_E2_2(m, d, __VA_ARGS__)
@@ -145,7 +166,8 @@
 #define OF_PP_I_E2_31(m, d, x, ...) m(d, x) OF_PP_I_E2_30(m, d, __VA_ARGS__)
 #define OF_PP_I_E2_32(m, d, x, ...) m(d, x) OF_PP_I_E2_31(m, d, __VA_ARGS__)
 #define OF_PP_I_EACH_3(m, d, seq) OF_PP_I_EACH_3_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_3_(m, d, ...) OF_PP_CAT(OF_PP_I_E3_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
+#define OF_PP_I_EACH_3_(m, d, ...) \
+  OF_PP_I_CAT3(OF_PP_I_E3_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
 #define OF_PP_I_E3_1(m, d, x) m(d, x)
 #define OF_PP_I_E3_2(m, d, x, ...) m(d, x) OF_PP_I_E3_1(m, d, __VA_ARGS__)
 #define OF_PP_I_E3_3(m, d, x, ...) m(d, x) OF_PP_I_E3_2(m, d, __VA_ARGS__)
@@ -179,7 +201,8 @@
 #define OF_PP_I_E3_31(m, d, x, ...) m(d, x) OF_PP_I_E3_30(m, d, __VA_ARGS__)
 #define OF_PP_I_E3_32(m, d, x, ...) m(d, x) OF_PP_I_E3_31(m, d, __VA_ARGS__)
 #define OF_PP_I_EACH_4(m, d, seq) OF_PP_I_EACH_4_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_4_(m, d, ...) OF_PP_CAT(OF_PP_I_E4_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
+#define OF_PP_I_EACH_4_(m, d, ...) \
+  OF_PP_I_CAT4(OF_PP_I_E4_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
 #define OF_PP_I_E4_1(m, d, x) m(d, x)
 #define OF_PP_I_E4_2(m, d, x, ...) m(d, x) OF_PP_I_E4_1(m, d, __VA_ARGS__)
 #define OF_PP_I_E4_3(m, d, x, ...) m(d, x) OF_PP_I_E4_2(m, d, __VA_ARGS__)

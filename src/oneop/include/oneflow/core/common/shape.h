@@ -10,11 +10,6 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-[[noreturn]] ONEOP_COLD inline void ThrowAxis(int64_t axis, int64_t ndim) {
-  Throw(oneflow::Error::IndexError()
-        << "axis " << axis << " of a shape with " << ndim << " dimensions");
-}
-
 // What Shape, its views and the proxy of an inferred shape can all be asked.
 template <class Self>
 class ShapeReader {

@@ -7,6 +7,17 @@
 
 #include "oneflow/core/common/error.h"
 
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+[[noreturn]] ONEOP_COLD inline void ThrowAxis(int64_t axis, int64_t ndim) {
+  ThrowText(ONEOP_ERROR_INDEX,
+            {"axis ", Digits(axis), " of a shape with ", Digits(ndim), " dimensions"});
+}
+
+}  // namespace sdk
+}  // namespace oneop ONEOP_HIDDEN
+
 namespace oneflow ONEOP_HIDDEN {
 
 class DimVector {
@@ -123,16 +134,16 @@ class DimVector {
     if (ONEOP_LIKELY(count <= ONEOP_MAX_DIMS)) {
       return;
     }
-    ::oneop::sdk::Throw(Error::InvalidValueError()
-                        << "a shape has " << count << " dimensions, there may be "
-                        << ONEOP_MAX_DIMS);
+    using ::oneop::sdk::Digits;
+    ::oneop::sdk::ThrowText(ONEOP_ERROR_VALUE,
+                            {"a shape has ", Digits(static_cast<int64_t>(count)),
+                             " dimensions, there may be ", Digits(ONEOP_MAX_DIMS)});
   }
   int64_t Checked(int64_t i) const {
     if (ONEOP_LIKELY(i >= 0 && i < size_)) {
       return i;
     }
-    ::oneop::sdk::Throw(Error::IndexError()
-                        << "axis " << i << " of a shape with " << size_ << " dimensions");
+    ::oneop::sdk::ThrowAxis(i, size_);
   }
 
   int32_t size_ = 0;

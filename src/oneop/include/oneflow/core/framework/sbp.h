@@ -118,7 +118,9 @@ class NdSbp {
     if (i >= 0 && i < size_ && size_ <= kMaxMeshDims) {
       return i;
     }
-    ::oneop::sdk::Throw(Error::IndexError() << "dimension " << i << " of a device mesh");
+    ::oneop::sdk::ThrowText(ONEOP_ERROR_INDEX,
+                            {"dimension ", ::oneop::sdk::Digits(i), " of a device mesh with ",
+                             ::oneop::sdk::Digits(size_)});
   }
 
   int size_ = 0;
