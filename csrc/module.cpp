@@ -2,31 +2,17 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "call_entry.h"
-#include "calls.h"
-#include "error.h"
+#include "call_spec.h"
 #include "host_cache.h"
+#include "job_module.h"
 #include "plugin.h"
-#include "python_attr.h"
-#include "python_error.h"
 #include "sbp.h"
 #include "torch_op.h"
-#include "torch_types.h"
 
 namespace py = pybind11;
 
 namespace oneop {
 namespace {
-
-// Runs `act` so that core errors arrive as Python exceptions.
-template <typename Act>
-auto guarded(const Act& act) {
-  try {
-    return act();
-  } catch (const Error& error) {
-    set_python_error(error);
-    throw py::error_already_set();
-  }
-}
 
 // Publishes new definitions to torch; the names whose schema changed.
 std::vector<std::string> define_all(const std::vector<OpSlot*>& slots) {
@@ -38,7 +24,7 @@ std::vector<std::string> define_all(const std::vector<OpSlot*>& slots) {
 }
 
 py::dict load_library(const std::string& path, const std::string& library) {
-  return guarded([&] {
+  return raising([&] {
     const LibraryDefs defs = read_library(path, library);
     const std::vector<OpSlot*> slots = Registry::global().add(defs);
     py::dict result;
@@ -99,7 +85,7 @@ py::dict kernel_info(const KernelDef& kernel) {
 }
 
 py::dict op_info(const std::string& name) {
-  return guarded([&] {
+  return raising([&] {
     const OpRecord& record = Registry::global().get(name);
     const OpDef& op = *record.op;
     py::dict info;
@@ -133,44 +119,13 @@ py::dict op_info(const std::string& name) {
   });
 }
 
-// Attributes from a dict, defaults filled in; what has neither stays empty.
-std::vector<AttrValue> attrs_from(const OpDef& op, const py::dict& given) {
-  std::vector<AttrValue> values;
-  for (const AttrDef& attr : op.attrs) {
-    if (given.contains(attr.name.c_str())) {
-      const py::object object = given[attr.name.c_str()];
-      values.push_back(to_attr(attr_from_python(op, attr, object.ptr()), attr.type));
-    } else if (attr.has_default) {
-      values.push_back(attr.default_value);
-    } else {
-      throw Error("ArgumentError", "op " + quoted(op.name) + " needs the attribute " +
-                                       quoted(attr.name) + "; it has no default");
-    }
-  }
-  return values;
-}
-
-// `inputs` is one list of (shape, dtype) for each input argument.
-py::list list_sbp(const std::string& name,
-                  const std::vector<std::vector<std::pair<std::vector<int64_t>, at::ScalarType>>>& inputs,
+py::list list_sbp(const std::string& name, const TensorsByArgument& inputs,
                   const std::vector<int32_t>& output_counts, const py::dict& attrs) {
-  return guarded([&] {
+  return raising([&] {
     const OpRecord& record = Registry::global().get(name);
-    CallSpec spec;
-    for (const auto& tensors : inputs) {
-      spec.input_counts.push_back(static_cast<int32_t>(tensors.size()));
-      for (const auto& [shape, dtype] : tensors) {
-        TensorMeta meta;
-        meta.dtype = to_abi(dtype);
-        meta.shape = shape;
-        meta.stride = TensorMeta::contiguous_stride(shape);
-        spec.inputs.push_back(std::move(meta));
-      }
-    }
-    spec.output_counts = output_counts;
-    spec.attrs = attrs_from(*record.op, attrs);
     py::list result;
-    for (const SbpSignature& signature : sbp_signatures(record, spec)) {
+    for (const SbpSignature& signature :
+         sbp_signatures(record, make_call_spec(*record.op, inputs, output_counts, attrs))) {
       py::list entries;
       for (const oneop_sbp& sbp : signature) { entries.append(py::make_tuple(sbp.kind, sbp.axis)); }
       result.append(entries);
@@ -180,7 +135,7 @@ py::list list_sbp(const std::string& name,
 }
 
 py::object make_op(const std::string& name, const py::object& overload) {
-  return guarded([&] {
+  return raising([&] {
     PyObject* object = make_op_object(&TorchOp::find(name), overload.ptr());
     if (object == nullptr) { throw py::error_already_set(); }
     return py::reinterpret_steal<py::object>(object);
@@ -196,7 +151,7 @@ py::capsule snapshot() {
 
 std::vector<std::string> restore(const py::capsule& capsule) {
   const auto& content = *capsule.get_pointer<SnapshotPtr>();
-  return guarded([&] { return define_all(Registry::global().restore(*content)); });
+  return raising([&] { return define_all(Registry::global().restore(*content)); });
 }
 
 }  // namespace
@@ -206,6 +161,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core of oneop: registries, dispatch, autograd and the call entry.";
   m.attr("abi_version") = py::make_tuple(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR);
   if (!oneop::add_op_type(m.ptr())) { throw py::error_already_set(); }
+  oneop::bind_jobs(m);
   m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));

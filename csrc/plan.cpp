@@ -67,6 +67,45 @@ CallPlan::~CallPlan() {
   }
 }
 
+void CallPlan::bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data, void* tmp,
+                    void* stream, void* host_data) const {
+  const int32_t count = num_inputs() + num_outputs();
+  const oneop_frame& shared = frame_.get();
+  std::copy(shared.tensors, shared.tensors + count, tensors);
+  for (int32_t i = 0; i < count; ++i) { tensors[i].data = data[i]; }
+  bound->frame = shared;
+  bound->frame.tensors = tensors;
+  bound->frame.stream = stream;
+  bound->frame.host_data = host_data;
+  bound->frame.reads = nullptr;
+  if (tmp_bytes_ > 0) {
+    bound->tmp_shape = tmp_bytes_;
+    bound->tmp = {tmp,
+                  &bound->tmp_shape,
+                  &bound->tmp_stride,
+                  tmp_bytes_,
+                  1,
+                  ONEOP_DTYPE_CHAR,
+                  shared.device_type,
+                  shared.device_index,
+                  0,
+                  0};
+    bound->frame.tmp_buffer = &bound->tmp;
+  }
+}
+
+void CallPlan::run_bound(oneop_frame* frame) const {
+  const oneop_kernel_def& abi = instance_->def().abi;
+  Status status;
+  std::unique_lock<std::mutex> turn;
+  if (instance_->state_ != nullptr) {
+    turn = std::unique_lock<std::mutex>(instance_->state_mutex_);
+  }
+  const int32_t code =
+      abi.compute(instance_->kernel_, frame, instance_->state_, cache_, status.abi());
+  if (code != ONEOP_OK || status.failed()) { status.check(code, kernel_text(instance_->def())); }
+}
+
 void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data) const {
   // The frame of the plan is shared, so each call fills in pointers on a copy of its own.
   constexpr int32_t kInline = 12;
@@ -78,33 +117,29 @@ void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data) 
     more.resize(count);
     tensors = more.data();
   }
-  const oneop_frame& shared = frame_.get();
-  std::copy(shared.tensors, shared.tensors + count, tensors);
-  for (int32_t i = 0; i < count; ++i) { tensors[i].data = data[i]; }
+  BoundFrame bound;
+  bind(&bound, tensors, data, tmp, stream, host_data);
+  run_bound(&bound.frame);
+}
 
-  oneop_frame frame = shared;
-  frame.tensors = tensors;
-  frame.stream = stream;
-  frame.host_data = host_data;
-  frame.reads = nullptr;
-  oneop_tensor tmp_tensor;
-  int64_t tmp_shape = tmp_bytes_;
-  int64_t tmp_stride = 1;
-  if (tmp_bytes_ > 0) {
-    tmp_tensor = {tmp,         &tmp_shape,        &tmp_stride,        tmp_bytes_, 1, ONEOP_DTYPE_CHAR,
-                  frame.device_type, frame.device_index, 0, 0};
-    frame.tmp_buffer = &tmp_tensor;
-  }
-
+std::vector<std::array<int32_t, 3>> CallPlan::inplace_proposals() const {
+  struct Sink {
+    oneop_inplace_sink abi;
+    std::vector<std::array<int32_t, 3>> pairs;
+  };
   const oneop_kernel_def& abi = instance_->def().abi;
+  Sink sink{{sizeof(oneop_inplace_sink), nullptr}, {}};
+  if (abi.propose_inplace == nullptr) { return {}; }
+  sink.abi.add = [](oneop_inplace_sink* self, int32_t output, int32_t input, int32_t is_mutable,
+                    oneop_status*) -> int32_t {
+    reinterpret_cast<Sink*>(self)->pairs.push_back({output, input, is_mutable});
+    return ONEOP_OK;
+  };
   Status status;
-  std::unique_lock<std::mutex> turn;
-  if (instance_->state_ != nullptr) {
-    turn = std::unique_lock<std::mutex>(instance_->state_mutex_);
-  }
-  const int32_t code =
-      abi.compute(instance_->kernel_, &frame, instance_->state_, cache_, status.abi());
-  if (code != ONEOP_OK || status.failed()) { status.check(code, kernel_text(instance_->def())); }
+  oneop_frame frame = frame_.get();
+  status.check(abi.propose_inplace(abi.self, &frame, &sink.abi, status.abi()),
+               kernel_text(instance_->def()) + ", in-place proposal");
+  return sink.pairs;
 }
 
 size_t PlanKeyHash::operator()(const PlanKey& key) const {

@@ -1,6 +1,7 @@
 // plan.h: a call that has been thought through once. A repeated call runs no author's function but the kernel.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -50,6 +51,23 @@ class CallPlan {
 
   // Runs the kernel. `data` holds the pointers of the inputs, then of the outputs.
   void run(void* const* data, void* tmp, void* stream, void* host_data) const;
+
+  // The two halves of run, for those who call again and again with the same buffers. A BoundFrame points into itself.
+  struct BoundFrame {
+    BoundFrame() = default;
+    BoundFrame(const BoundFrame&) = delete;
+    BoundFrame& operator=(const BoundFrame&) = delete;
+    oneop_frame frame;
+    oneop_tensor tmp;
+    int64_t tmp_shape = 0;
+    int64_t tmp_stride = 1;
+  };
+  // `tensors` must have room for all inputs and outputs.
+  void bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data, void* tmp, void* stream,
+            void* host_data) const;
+  void run_bound(oneop_frame* frame) const;
+  // Pairs (output, input, is_mutable) of tensors that may share a buffer, as the kernel proposes.
+  std::vector<std::array<int32_t, 3>> inplace_proposals() const;
 
  private:
   friend class PlanCache;

@@ -1,0 +1,135 @@
+// job.cpp: running planned steps.
+#include "job.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "calls.h"
+#include "compute.h"
+#include "error.h"
+
+namespace oneop {
+namespace {
+
+
+bool overlaps(const at::Tensor& tensor, const void* data, size_t bytes) {
+  const char* begin = static_cast<const char*>(data);
+  const char* own = static_cast<const char*>(tensor.const_data_ptr());
+  return own < begin + bytes && begin < own + tensor.nbytes();
+}
+
+bool mentions(const c10::IValue& value, const void* data, size_t bytes) {
+  if (value.isTensor()) {
+    return value.toTensor().defined() && overlaps(value.toTensor(), data, bytes);
+  }
+  if (!value.isList()) { return false; }
+  const auto items = value.toListRef();
+  return std::any_of(items.begin(), items.end(),
+                     [&](const c10::IValue& item) { return mentions(item, data, bytes); });
+}
+
+void* current_stream(c10::Device device) {
+  return device.is_cpu() ? nullptr
+                         : c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
+}
+
+}  // namespace
+
+void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
+                        const std::vector<at::Tensor>& outputs, const at::Tensor& tmp) {
+  const TorchOp& op = TorchOp::find(name);
+  const Layout& layout = op.layout();
+  const CallTensors call(layout, args.data());
+  const c10::Device device = device_of(layout, args.data(), call);
+  auto step = std::make_unique<OpStep>();
+  step->plan = find_plan(op, layout, args.data(), call, device);
+  std::vector<void*> data;
+  for (const at::Tensor* tensor : call.tensors) {
+    if (!layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS) && !tensor->is_contiguous()) {
+      throw Error("OpRuntimeError", "op " + quoted(name) + ": a planned input is not contiguous");
+    }
+    step->kept.push_back(*tensor);
+    data.push_back(const_cast<void*>(tensor->const_data_ptr()));
+  }
+  for (const at::Tensor& output : outputs) {
+    step->kept.push_back(output);
+    data.push_back(output.mutable_data_ptr());
+  }
+  if (tmp.defined()) { step->kept.push_back(tmp); }
+  step->tensors.resize(data.size());
+  step->has_work = step->plan->has_work();
+  step->plan->bind(&step->bound, step->tensors.data(), data.data(),
+                   tmp.defined() ? tmp.mutable_data_ptr() : nullptr, current_stream(device), nullptr);
+  steps_.push_back({std::move(step), nullptr, nullptr});
+}
+
+void JobProgram::add_torch(const c10::OperatorHandle& op, torch::jit::Stack args) {
+  steps_.push_back({nullptr, std::make_unique<TorchStep>(TorchStep{op, std::move(args)}), nullptr});
+}
+
+void JobProgram::add_function(std::function<void()> function) {
+  steps_.push_back({nullptr, nullptr, std::move(function)});
+}
+
+void JobProgram::run_step(Step& step, torch::jit::Stack* stack) {
+  if (step.op != nullptr) {
+    if (step.op->has_work) { step.op->plan->run_bound(&step.op->bound.frame); }
+  } else if (step.torch != nullptr) {
+    stack->assign(step.torch->args.begin(), step.torch->args.end());
+    step.torch->op.callBoxed(stack);
+  } else {
+    step.function();
+  }
+}
+
+void JobProgram::run() {
+  at::AutoDispatchBelowADInplaceOrView below;
+  c10::AutoGradMode no_grad(false);
+  torch::jit::Stack stack;
+  for (Step& step : steps_) { run_step(step, &stack); }
+}
+
+std::vector<double> JobProgram::profile(int count) {
+  using Clock = std::chrono::steady_clock;
+  at::AutoDispatchBelowADInplaceOrView below;
+  c10::AutoGradMode no_grad(false);
+  torch::jit::Stack stack;
+  std::vector<double> best(steps_.size(), 1e30);
+  for (int k = 0; k < count; ++k) {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const auto start = Clock::now();
+      run_step(steps_[i], &stack);
+      best[i] = std::min(best[i], std::chrono::duration<double>(Clock::now() - start).count());
+    }
+  }
+  return best;
+}
+
+std::vector<oneop_tensor*> JobProgram::movable_uses(const at::Tensor& buffer) {
+  const void* data = buffer.const_data_ptr();
+  const size_t bytes = buffer.nbytes();
+  std::vector<oneop_tensor*> uses;
+  for (Step& step : steps_) {
+    if (step.function != nullptr) { return {}; }
+    if (step.torch != nullptr) {
+      for (const c10::IValue& value : step.torch->args) {
+        if (mentions(value, data, bytes)) { return {}; }
+      }
+      continue;
+    }
+    for (size_t i = 0; i < step.op->tensors.size(); ++i) {
+      const at::Tensor& tensor = step.op->kept[i];
+      if (!overlaps(tensor, data, bytes)) { continue; }
+      // A view into the middle cannot move along.
+      if (tensor.const_data_ptr() != data || tensor.nbytes() != bytes) { return {}; }
+      uses.push_back(&step.op->tensors[i]);
+    }
+  }
+  return uses;
+}
+
+}  // namespace oneop
