@@ -1,6 +1,6 @@
 """Compiling small op libraries and driving them with the test host, without torch.
 
-ONEOP_TEST_CXXFLAGS is added to every compilation and ONEOP_TEST_RUNNER put before the host, for sanitizers and valgrind.
+ONEOP_TEST_CXXFLAGS is added to every compilation and ONEOP_TEST_RUNNER put before the host: sanitizers, valgrind.
 """
 
 import hashlib
@@ -67,8 +67,8 @@ class Builder:
         path.parent.mkdir(exist_ok=True)
         path.write_text(source)
         self.object = path.with_suffix(".o")
-        return self.run([CXX, "-std=c++17", "-Wall", "-Wextra", "-fPIC", *EXTRA, *flags, f"-I{INCLUDE}", "-c", str(path),
-                         "-o", str(self.object)])  # fmt: skip
+        options = ["-std=c++17", "-Wall", "-Wextra", "-fPIC", *EXTRA, *flags, f"-I{INCLUDE}"]
+        return self.run([CXX, *options, "-c", str(path), "-o", str(self.object)])
 
     def library(self, *sources: str, flags: tuple[str, ...] = ()) -> Path:
         """A library of one file for each source, called ops0.cpp, ops1.cpp, ...; warnings are errors."""
@@ -96,8 +96,8 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Builder:
 def drive(builder: Builder):
     """drive(library, script) runs the script in a new process of the host and gives the lines it prints."""
     host = builder.folder / "host"
-    result = builder.run([CXX, "-std=c++17", "-Wall", "-Wextra", "-Werror", *EXTRA, f"-I{INCLUDE}",
-                          str(HERE / "host" / "host.cpp"), "-o", str(host), "-ldl", "-lpthread"])  # fmt: skip
+    options = ["-std=c++17", "-Wall", "-Wextra", "-Werror", *EXTRA, f"-I{INCLUDE}", "-rdynamic"]
+    result = builder.run([CXX, *options, str(HERE / "host" / "host.cpp"), "-o", str(host), "-ldl", "-lpthread"])
     assert result.returncode == 0, result.stderr
 
     def run(library: Path, *script: str) -> list[str]:

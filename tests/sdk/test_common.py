@@ -91,7 +91,8 @@ INCLUDES = [
     "oneflow/core/ep/cpu/cpu_stream.h", "oneflow/core/ep/cuda/cuda_stream.h", "oneflow/core/framework/device.h",
     "oneflow/core/framework/infer_util.h", "oneflow/core/framework/op_kernel.h",
     "oneflow/core/framework/user_op_registry_manager.h", "oneflow/core/kernel/cuda_graph_support.h",
-    "oneflow/core/kernel/kernel_util.h", "oneflow/core/kernel/new_kernel_util.h", "oneflow/core/thread/thread_manager.h",
+    "oneflow/core/kernel/kernel_util.h", "oneflow/core/kernel/new_kernel_util.h",
+    "oneflow/core/thread/thread_manager.h",
 ]  # fmt: skip
 HELPERS = "".join(f'#include "{path}"\n' for path in INCLUDES)
 

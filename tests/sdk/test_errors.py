@@ -23,13 +23,15 @@ CASES = [  # statements that leave the function, kind, text
     ("TODO();", 5, "TODO "),
     ('THROW(RuntimeError) << "thrown " << Shape({1, 2});', 1, "thrown (1,2)"),
     ("CHECK_OR_RETURN(false);", 6, "Check failed: false"),
-    ('CHECK_OR_RETURN(false) << "why: " << kDouble << " on " << kCPU;', 6, "why: kDouble on kCPU (Check failed: false)"),
+    ('CHECK_OR_RETURN(false) << "why: " << kDouble << " on " << kCPU;', 6,
+     "why: kDouble on kCPU (Check failed: false)"),
     ("CHECK_EQ_OR_RETURN(Shape({1, 2}), Shape({2, 1}));", 6,
      "Check failed: Shape({1, 2}) == Shape({2, 1}) ((1,2) vs. (2,1))"),
     ('CHECK_EQ_OR_RETURN(kFloat, kDouble) << Error::TypeError() << "dtypes";', 2,
      "dtypes (Check failed: kFloat == kDouble (kFloat vs. kDouble))"),
     ("CHECK_LT_OR_RETURN(2, 1);", 6, "Check failed: 2 < 1 (2 vs. 1)"),
-    ("CHECK_NOTNULL_OR_RETURN(static_cast<int*>(nullptr));", 6, "Check failed: (static_cast<int*>(nullptr)) != nullptr"),
+    ("CHECK_NOTNULL_OR_RETURN(static_cast<int*>(nullptr));", 6,
+     "Check failed: (static_cast<int*>(nullptr)) != nullptr"),
     ("CHECK_ISNULL_OR_RETURN(ctx);", 6, "Check failed: (ctx) == nullptr"),
     ("OF_UNIMPLEMENTED();", 5, "UNIMPLEMENTED "),
     ("OF_TODO();", 5, "TODO "),
@@ -50,6 +52,7 @@ CASES = [  # statements that leave the function, kind, text
 ]  # fmt: skip
 
 HELPERS = """
+using Context = user_op::InferContext;
 int Two() { return 2; }
 int Ten = 10;
 struct Big { int value; };
@@ -88,7 +91,7 @@ PASSING = """
 
 
 def op(i: int, body: str) -> str:
-    return f"""REGISTER_USER_OP("op{i}").Output("out").SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {{
+    return f"""REGISTER_USER_OP("op{i}").Output("out").SetTensorDescInferFn([](Context* ctx) -> Maybe<void> {{
   (void)ctx;
   {body}
   return Maybe<void>::Ok();

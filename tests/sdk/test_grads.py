@@ -41,7 +41,8 @@ void Chain(user_op::BackwardOpConfContext* ctx) {
   const auto& op = ctx->FwOp();
   ctx->DefineOp("never", [](user_op::BackwardOpBuilder& builder) { return builder.OpTypeName("never").Build(); });
   ctx->DefineOp("first", [&](user_op::BackwardOpBuilder& builder) {
-    return builder.OpTypeName("split").InputBind("in", op.output_grad("out", 1)).Output("out", 2).Output("rest").Build();
+    return builder.OpTypeName("split").InputBind("in", op.output_grad("out", 1)).Output("out", 2).Output("rest")
+        .Build();
   });
   ctx->DefineOp("second", [&](user_op::BackwardOpBuilder& builder) {
     return builder.OpTypeName("add").InputBind("in", ctx->GetOp("first").output("out", 0))
@@ -109,15 +110,17 @@ REGISTER_USER_OP_GRAD("user_relu").SetBackwardOpConfGenFn([](user_op::BackwardOp
   REGISTER_USER_OP_GRAD(name).SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) { __VA_ARGS__ })
 #define DEFINE(name, chain) \\
   ctx->DefineOp(name, [&](user_op::BackwardOpBuilder& builder) { return builder chain.Build(); })
+#define DX ctx->GetOp("g").output("dx", 0)
 #define BIND(blob) ctx->FwOp().InputGradBind(user_op::OpArg("in", 0), [&]() { return blob; })
 BROKEN("output", BIND(ctx->FwOp().output("y", 0)););
 BROKEN("output_grad", BIND(ctx->FwOp().output_grad("in", 0)););
 BROKEN("undefined", BIND(ctx->GetOp("g").output("dx", 0)););
 BROKEN("twice", DEFINE("g", .OpTypeName("x")); DEFINE("g", .OpTypeName("x")););
-BROKEN("built_output", DEFINE("g", .OpTypeName("x").Output("dx").Output("db", 2)); BIND(ctx->GetOp("g").output("dy", 0)););
+BROKEN("built_output", DEFINE("g", .OpTypeName("x").Output("dx").Output("db", 2));
+       BIND(ctx->GetOp("g").output("dy", 0)););
 BROKEN("built_index", DEFINE("g", .OpTypeName("x").Output("dx")); BIND(ctx->GetOp("g").output("dx", 1)););
 BROKEN("no_type", DEFINE("g", .Output("dx")); BIND(ctx->GetOp("g").output("dx", 0)););
-BROKEN("blob", DEFINE("g", .OpTypeName("x").InputBind("dy", "nowhere").Output("dx")); BIND(ctx->GetOp("g").output("dx", 0)););
+BROKEN("blob", DEFINE("g", .OpTypeName("x").InputBind("dy", "nowhere").Output("dx")); BIND(DX););
 BROKEN("bound", BIND(std::string("nowhere")););
 BROKEN("both", BIND(ctx->FwOp().output_grad("out", 0)); BIND(ctx->FwOp().output_grad("out", 0)););
 BROKEN("host", DEFINE("g", .OpTypeName("refuse_me").Output("dx")); BIND(ctx->GetOp("g").output("dx", 0)););

@@ -129,6 +129,11 @@ def test_every_form_of_kernel(name, lines, forms, drive):
     assert drive(forms, *call(name, 5), "run 2") == lines
 
 
+def test_a_call_allocates_nothing(forms, drive):
+    for name in ("plain", "with_state", "with_cache"):
+        assert drive(forms, *call(name, 5), "run 2", "allocations")[-1] == "allocations 0"
+
+
 def test_state_and_cache_are_declared_only_where_they_exist(forms, drive):
     words = {line.split()[1]: line for line in drive(forms, "describe") if line.startswith("kernel")}
     assert {name: (" state" in line, " cache" in line) for name, line in words.items()} == {
@@ -191,8 +196,9 @@ TENSORS = [
     oneop::parallel_for(ctx, 0, n, 1, [&](int64_t b, int64_t e) { while (b != e) { out[b++] += 1; } });
     MultiThreadLoop(n, [&](size_t i) { out[i] *= 2; });
     user_op::MultiThreadLoopInOpKernel(n, [&](size_t i) { out[i] += 1; });
-    ctx->stream()->As<ep::CpuStream>()->ParallelFor(0, n, [&](int64_t b, int64_t e) { while (b != e) { out[b++] += 1; } });
-    ctx->stream()->As<ep::CpuStream>()->ParallelFor(0, n, [&](int64_t b, int64_t e) { while (b != e) { out[b++] += 1; } }, 1);
+    const auto add_one = [&](int64_t b, int64_t e) { while (b != e) { out[b++] += 1; } };
+    ctx->stream()->As<ep::CpuStream>()->ParallelFor(0, n, add_one);
+    ctx->stream()->As<ep::CpuStream>()->ParallelFor(0, n, add_one, 1);
     CHECK_EQ(oneop::num_threads(), 2);""",
         "Threads",
     ),

@@ -2,7 +2,10 @@
 
 import subprocess
 
-from conftest import SAME, call, kernel, unit
+import pytest
+from conftest import EXTRA, SAME, call, kernel, unit
+
+plain_symbols = pytest.mark.skipif(any("sanitize" in flag for flag in EXTRA), reason="a sanitizer adds symbols")
 
 RELU_OP = unit('REGISTER_USER_OP("relu").Input("in").Output("out")' + SAME + ";")
 RELU_KERNEL = unit(
@@ -127,6 +130,7 @@ def exported(library) -> list[str]:
     return [line.split(maxsplit=2)[1:] for line in out.splitlines()]
 
 
+@plain_symbols
 def test_one_exported_symbol(builder):
     # With no flag at all, the only other symbols are instantiations of std templates that the compiler left over.
     from_std = ("std::", "__gnu_cxx::", "operator new(unsigned long, void*)", "operator delete(void*, void*)")
@@ -136,11 +140,12 @@ def test_one_exported_symbol(builder):
         assert not [name for kind, name in symbols if kind == "u"], "unique symbols are shared by all libraries"
 
 
+@plain_symbols
 def test_no_symbol_is_needed_but_those_of_the_standard_libraries(builder):
     library = builder.library(RELU_OP, RELU_KERNEL)
     out = subprocess.run(["nm", "-Du", library], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in out.splitlines()]
-    allowed = ("GLIBC", "GLIBCXX", "CXXABI", "GCC", "_ITM_", "__gmon_start__", "__asan", "__ubsan", "__cxa_finalize")
+    allowed = ("GLIBC", "GLIBCXX", "CXXABI", "GCC", "_ITM_", "__gmon_start__", "__cxa_finalize")
     assert not [name for name in names if not any(word in name for word in allowed)]
 
 

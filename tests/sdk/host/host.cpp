@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <iostream>
@@ -14,6 +15,19 @@
 #include <vector>
 
 #include "oneop/abi.h"
+
+// Counts what libraries allocate too: the host is linked with -rdynamic.
+static long news = 0;
+void* operator new(size_t bytes) {
+  __atomic_add_fetch(&news, 1, __ATOMIC_RELAXED);
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -563,6 +577,8 @@ class Host {
         const std::string matched = Matches(library_->kernels[i]);
         std::cout << "match " << matched << " " << library_->kernels[i]->predicate << "\n";
       }
+    } else if (verb == "allocations") {  // of the last kernel that ran
+      std::cout << "allocations " << allocations_ << "\n";
     } else if (verb == "run") {
       Compute(w.size() > 1 ? std::stoi(w[1]) : 1);
     } else if (verb == "inplace") {
@@ -686,7 +702,10 @@ class Host {
       code = kernel->create_cache(object, call_->Frame(), &cache, &status);
     }
     for (int i = 0; i != times && code == ONEOP_OK; ++i) {
-      code = kernel->compute(object, call_->Frame(), state, cache, &status);
+      oneop_frame* frame = call_->Frame();
+      const long before = news;
+      code = kernel->compute(object, frame, state, cache, &status);
+      allocations_ = news - before;
       if (code == ONEOP_OK) {
         PrintOutputs(true);
       }
@@ -729,6 +748,7 @@ class Host {
 
   const oneop_library* library_ = nullptr;
   std::unique_ptr<Call> call_;
+  long allocations_ = 0;
 };
 
 }  // namespace

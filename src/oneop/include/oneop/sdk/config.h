@@ -1,4 +1,4 @@
-// oneop/sdk/config.h: the macros that every SDK header needs first.
+// The macros that every SDK header needs first.
 #ifndef ONEOP_SDK_CONFIG_H_
 #define ONEOP_SDK_CONFIG_H_
 

@@ -1,5 +1,4 @@
-// oneop/sdk/context.h: what all the contexts of the user-op API can be asked, as a view of the call
-// frame.
+// What all the contexts of the user-op API can be asked, as a view of the call frame.
 #ifndef ONEOP_SDK_CONTEXT_H_
 #define ONEOP_SDK_CONTEXT_H_
 

@@ -1,5 +1,4 @@
-// oneop/sdk/frame.h: finding arguments, tensors and attributes in a call frame. No allocation
-// unless something fails.
+// Finding arguments, tensors and attributes in a call frame. No allocation unless something fails.
 #ifndef ONEOP_SDK_FRAME_H_
 #define ONEOP_SDK_FRAME_H_
 

@@ -1,4 +1,4 @@
-// oneop/sdk/function.h: callables kept by registrations and contexts; a lighter std::function.
+// Callables kept by registrations and contexts; a lighter std::function.
 #ifndef ONEOP_SDK_FUNCTION_H_
 #define ONEOP_SDK_FUNCTION_H_
 

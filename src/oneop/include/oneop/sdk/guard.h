@@ -1,5 +1,4 @@
-// oneop/sdk/guard.h: the edge. Every callback that the host gets runs inside Guard, which lets no
-// exception out.
+// The edge. Every callback that the host gets runs inside Guard, which lets no exception out.
 #ifndef ONEOP_SDK_GUARD_H_
 #define ONEOP_SDK_GUARD_H_
 

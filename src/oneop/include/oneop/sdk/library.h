@@ -1,4 +1,4 @@
-// oneop/sdk/library.h: what this op library registers, and the one symbol that it exports.
+// What this op library registers, and the one symbol that it exports.
 #ifndef ONEOP_SDK_LIBRARY_H_
 #define ONEOP_SDK_LIBRARY_H_
 

@@ -1,4 +1,4 @@
-// oneop/sdk/parallel.h: loops on the host's thread pool.
+// Loops on the host's thread pool.
 #ifndef ONEOP_SDK_PARALLEL_H_
 #define ONEOP_SDK_PARALLEL_H_
 

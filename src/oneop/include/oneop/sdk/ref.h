@@ -1,5 +1,4 @@
-// oneop/sdk/ref.h: proxies for what one API generation returns as a pointer and another one as a
-// reference or value.
+// Proxies for what one API generation returns as a pointer and another one as a reference or value.
 #ifndef ONEOP_SDK_REF_H_
 #define ONEOP_SDK_REF_H_
 

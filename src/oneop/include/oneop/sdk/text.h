@@ -1,4 +1,4 @@
-// oneop/sdk/text.h: turning values into text for messages, without <sstream>.
+// Turning values into text for messages, without <sstream>.
 #ifndef ONEOP_SDK_TEXT_H_
 #define ONEOP_SDK_TEXT_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/common/balanced_splitter.h: BalancedSplitter, equal parts whose first ones take the
-// remainder.
+// BalancedSplitter, equal parts whose first ones take the remainder.
 #ifndef ONEFLOW_CORE_COMMON_BALANCED_SPLITTER_H_
 #define ONEFLOW_CORE_COMMON_BALANCED_SPLITTER_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/common/check.h: CHECK, LOG, CHECK_*_OR_RETURN. Nothing here ends the process: a
-// failed CHECK throws.
+// CHECK, LOG, CHECK_*_OR_RETURN. Nothing here ends the process: a failed CHECK throws.
 #ifndef ONEFLOW_CORE_COMMON_CHECK_H_
 #define ONEFLOW_CORE_COMMON_CHECK_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/common/complex.h: complex tensors and attributes. Not part of framework.h: <complex>
-// is slow to parse.
+// Complex tensors and attributes. Not part of framework.h: <complex> is slow to parse.
 #ifndef ONEFLOW_CORE_COMMON_COMPLEX_H_
 #define ONEFLOW_CORE_COMMON_COMPLEX_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/common/data_type.h: the data types of tensors, their C++ types, names and groups.
+// The data types of tensors, their C++ types, names and groups.
 #ifndef ONEFLOW_CORE_COMMON_DATA_TYPE_H_
 #define ONEFLOW_CORE_COMMON_DATA_TYPE_H_
 

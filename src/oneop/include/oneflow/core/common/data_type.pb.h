@@ -1,4 +1,4 @@
-// oneflow/core/common/data_type.pb.h: DataType, under the name that op files include.
+// DataType, under the name that op files include.
 #ifndef ONEFLOW_CORE_COMMON_DATA_TYPE_PB_H_
 #define ONEFLOW_CORE_COMMON_DATA_TYPE_PB_H_
 

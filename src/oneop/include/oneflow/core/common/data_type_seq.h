@@ -1,4 +1,4 @@
-// oneflow/core/common/data_type_seq.h: lists of (C++ type, data type) for the OF_PP_* macros.
+// Lists of (C++ type, data type) for the OF_PP_* macros.
 #ifndef ONEFLOW_CORE_COMMON_DATA_TYPE_SEQ_H_
 #define ONEFLOW_CORE_COMMON_DATA_TYPE_SEQ_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/common/device_type.h: kinds of devices.
+// Kinds of devices.
 #ifndef ONEFLOW_CORE_COMMON_DEVICE_TYPE_H_
 #define ONEFLOW_CORE_COMMON_DEVICE_TYPE_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/common/error.h: an error with kind, text and place, and the exception that carries
-// it.
+// An error with kind, text and place, and the exception that carries it.
 #ifndef ONEFLOW_CORE_COMMON_ERROR_H_
 #define ONEFLOW_CORE_COMMON_ERROR_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/common/float16.h: 16-bit floating point types for host code; arithmetic goes through
-// float.
+// 16-bit floating point types for host code; arithmetic goes through float.
 #ifndef ONEFLOW_CORE_COMMON_FLOAT16_H_
 #define ONEFLOW_CORE_COMMON_FLOAT16_H_
 

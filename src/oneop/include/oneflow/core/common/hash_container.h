@@ -1,5 +1,4 @@
-// oneflow/core/common/hash_container.h: HashMap and HashSet. Not part of framework.h:
-// <unordered_map> is slow to parse.
+// HashMap and HashSet. Not part of framework.h: <unordered_map> is slow to parse.
 #ifndef ONEFLOW_CORE_COMMON_HASH_CONTAINER_H_
 #define ONEFLOW_CORE_COMMON_HASH_CONTAINER_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/common/just.h: JUST and its relatives, under the name that op files include.
+// JUST and its relatives, under the name that op files include.
 #ifndef ONEFLOW_CORE_COMMON_JUST_H_
 #define ONEFLOW_CORE_COMMON_JUST_H_
 

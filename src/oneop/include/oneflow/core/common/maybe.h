@@ -1,4 +1,4 @@
-// oneflow/core/common/maybe.h: Maybe<T>, a value or an error.
+// Maybe<T>, a value or an error.
 #ifndef ONEFLOW_CORE_COMMON_MAYBE_H_
 #define ONEFLOW_CORE_COMMON_MAYBE_H_
 

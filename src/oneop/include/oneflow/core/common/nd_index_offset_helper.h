@@ -1,5 +1,4 @@
-// oneflow/core/common/nd_index_offset_helper.h: between the index of an element and its offset in a
-// contiguous tensor.
+// Between the index of an element and its offset in a contiguous tensor.
 #ifndef ONEFLOW_CORE_COMMON_ND_INDEX_OFFSET_HELPER_H_
 #define ONEFLOW_CORE_COMMON_ND_INDEX_OFFSET_HELPER_H_
 

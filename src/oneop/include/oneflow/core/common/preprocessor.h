@@ -1,5 +1,4 @@
-// oneflow/core/common/preprocessor.h: the OF_PP_* macros, which repeat a macro over sequences of
-// tuples.
+// The OF_PP_* macros, which repeat a macro over sequences of tuples.
 #ifndef ONEFLOW_CORE_COMMON_PREPROCESSOR_H_
 #define ONEFLOW_CORE_COMMON_PREPROCESSOR_H_
 

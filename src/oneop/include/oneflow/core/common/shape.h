@@ -1,5 +1,4 @@
-// oneflow/core/common/shape.h: Shape (owns its extents), ShapeView and MutShapeView (look at a
-// tensor's), Stride.
+// Shape (owns its extents), ShapeView and MutShapeView (look at a tensor's), Stride.
 #ifndef ONEFLOW_CORE_COMMON_SHAPE_H_
 #define ONEFLOW_CORE_COMMON_SHAPE_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/common/shape_vec.h: DimVector, a vector of extents that never allocates.
+// DimVector, a vector of extents that never allocates.
 #ifndef ONEFLOW_CORE_COMMON_SHAPE_VEC_H_
 #define ONEFLOW_CORE_COMMON_SHAPE_VEC_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/common/shape_view.h: ShapeView, under the name that op files include.
+// ShapeView, under the name that op files include.
 #ifndef ONEFLOW_CORE_COMMON_SHAPE_VIEW_H_
 #define ONEFLOW_CORE_COMMON_SHAPE_VIEW_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/common/stride.h: Stride, under the name that op files include.
+// Stride, under the name that op files include.
 #ifndef ONEFLOW_CORE_COMMON_STRIDE_H_
 #define ONEFLOW_CORE_COMMON_STRIDE_H_
 

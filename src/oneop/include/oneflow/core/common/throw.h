@@ -1,4 +1,4 @@
-// oneflow/core/common/throw.h: THROW and CHECK_OR_THROW, under the name that op files include.
+// THROW and CHECK_OR_THROW, under the name that op files include.
 #ifndef ONEFLOW_CORE_COMMON_THROW_H_
 #define ONEFLOW_CORE_COMMON_THROW_H_
 

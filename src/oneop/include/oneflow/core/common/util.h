@@ -1,4 +1,4 @@
-// oneflow/core/common/util.h: small things that op files expect to find.
+// Small things that op files expect to find.
 #ifndef ONEFLOW_CORE_COMMON_UTIL_H_
 #define ONEFLOW_CORE_COMMON_UTIL_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/device/cuda_util.h: launching CUDA kernels. Empty outside nvcc.
+// Launching CUDA kernels. Empty outside nvcc.
 #ifndef ONEFLOW_CORE_DEVICE_CUDA_UTIL_H_
 #define ONEFLOW_CORE_DEVICE_CUDA_UTIL_H_
 

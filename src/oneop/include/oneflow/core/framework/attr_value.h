@@ -1,5 +1,4 @@
-// oneflow/core/framework/attr_value.h: the types of attributes, and C++ values in and out of the
-// ABI's.
+// The types of attributes, and C++ values in and out of the ABI's.
 #ifndef ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
 #define ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/framework/device.h: Symbol, Device and Stream, as op files name them in
-// SetDeviceAndStreamInferFn.
+// Symbol, Device and Stream, as op files name them in SetDeviceAndStreamInferFn.
 #ifndef ONEFLOW_CORE_FRAMEWORK_DEVICE_H_
 #define ONEFLOW_CORE_FRAMEWORK_DEVICE_H_
 

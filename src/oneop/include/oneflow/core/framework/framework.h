@@ -1,4 +1,4 @@
-// oneflow/core/framework/framework.h: everything an op file needs.
+// Everything an op file needs.
 #ifndef ONEFLOW_CORE_FRAMEWORK_FRAMEWORK_H_
 #define ONEFLOW_CORE_FRAMEWORK_FRAMEWORK_H_
 

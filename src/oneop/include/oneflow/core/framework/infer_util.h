@@ -1,4 +1,4 @@
-// oneflow/core/framework/infer_util.h: InferContext, in which an op says what its outputs are.
+// InferContext, in which an op says what its outputs are.
 #ifndef ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_
 #define ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/framework/op_kernel.h: OpKernel, its state and cache, and the contexts in which it
-// runs.
+// OpKernel, its state and cache, and the contexts in which it runs.
 #ifndef ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_
 #define ONEFLOW_CORE_FRAMEWORK_OP_KERNEL_H_
 

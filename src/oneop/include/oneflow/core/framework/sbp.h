@@ -1,5 +1,4 @@
-// oneflow/core/framework/sbp.h: Split, Broadcast, PartialSum of a tensor over the devices; NdSbp
-// for a mesh of them.
+// Split, Broadcast, PartialSum of a tensor over the devices; NdSbp for a mesh of them.
 #ifndef ONEFLOW_CORE_FRAMEWORK_SBP_H_
 #define ONEFLOW_CORE_FRAMEWORK_SBP_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/framework/sbp_context.h: SbpContext, in which an op says how it can be split over
-// devices.
+// SbpContext, in which an op says how it can be split over devices.
 #ifndef ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
 #define ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/framework/tensor_desc.h: shape, stride, data type and flags of a tensor, without its
-// data.
+// Shape, stride, data type and flags of a tensor, without its data.
 #ifndef ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_
 #define ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/framework/user_op_conf.h: one op of a graph: its names, arguments and attributes;
-// and how to build one.
+// One op of a graph: its names, arguments and attributes; and how to build one.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_
 

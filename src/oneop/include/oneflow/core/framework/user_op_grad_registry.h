@@ -1,5 +1,4 @@
-// oneflow/core/framework/user_op_grad_registry.h: REGISTER_USER_OP_GRAD, the ops that make up a
-// gradient.
+// REGISTER_USER_OP_GRAD, the ops that make up a gradient.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_
 

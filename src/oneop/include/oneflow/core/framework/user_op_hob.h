@@ -1,5 +1,4 @@
-// oneflow/core/framework/user_op_hob.h: predicates that say for which devices, dtypes and
-// attributes a kernel is.
+// Predicates that say for which devices, dtypes and attributes a kernel is.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_HOB_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_HOB_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/framework/user_op_registry.h: REGISTER_USER_OP.
+// REGISTER_USER_OP.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/framework/user_op_registry_manager.h: the three REGISTER_ macros, under the name
-// that op files include.
+// The three REGISTER_ macros, under the name that op files include.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_MANAGER_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_MANAGER_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/framework/user_op_tensor.h: the tensor that a kernel sees, laid over the ABI's
-// struct.
+// The tensor that a kernel sees, laid over the ABI's struct.
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_TENSOR_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_TENSOR_H_
 

@@ -1,5 +1,4 @@
-// oneflow/core/kernel/cuda_graph_support.h: the CudaGraphSupport mixin, under the name that kernel
-// files include.
+// The CudaGraphSupport mixin, under the name that kernel files include.
 #ifndef ONEFLOW_CORE_KERNEL_CUDA_GRAPH_SUPPORT_H_
 #define ONEFLOW_CORE_KERNEL_CUDA_GRAPH_SUPPORT_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/kernel/kernel_util.h: Memcpy and Memset, under the name that kernel files include.
+// Memcpy and Memset, under the name that kernel files include.
 #ifndef ONEFLOW_CORE_KERNEL_KERNEL_UTIL_H_
 #define ONEFLOW_CORE_KERNEL_KERNEL_UTIL_H_
 

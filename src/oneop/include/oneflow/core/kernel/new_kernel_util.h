@@ -1,4 +1,4 @@
-// oneflow/core/kernel/new_kernel_util.h: Memcpy and Memset on a device.
+// Memcpy and Memset on a device.
 #ifndef ONEFLOW_CORE_KERNEL_NEW_KERNEL_UTIL_H_
 #define ONEFLOW_CORE_KERNEL_NEW_KERNEL_UTIL_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/thread/thread_manager.h: MultiThreadLoop, under the name that kernel files include.
+// MultiThreadLoop, under the name that kernel files include.
 #ifndef ONEFLOW_CORE_THREAD_THREAD_MANAGER_H_
 #define ONEFLOW_CORE_THREAD_THREAD_MANAGER_H_
 

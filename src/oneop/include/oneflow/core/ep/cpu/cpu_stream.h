@@ -1,4 +1,4 @@
-// oneflow/core/ep/cpu/cpu_stream.h: ep::CpuStream, under the name that kernel files include.
+// Ep::CpuStream, under the name that kernel files include.
 #ifndef ONEFLOW_CORE_EP_CPU_CPU_STREAM_H_
 #define ONEFLOW_CORE_EP_CPU_CPU_STREAM_H_
 

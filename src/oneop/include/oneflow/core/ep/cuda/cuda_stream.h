@@ -1,4 +1,4 @@
-// oneflow/core/ep/cuda/cuda_stream.h: ep::CudaStream, under the name that kernel files include.
+// Ep::CudaStream, under the name that kernel files include.
 #ifndef ONEFLOW_CORE_EP_CUDA_CUDA_STREAM_H_
 #define ONEFLOW_CORE_EP_CUDA_CUDA_STREAM_H_
 

@@ -1,4 +1,4 @@
-// oneflow/core/ep/include/stream.h: the queue of a device, on which a kernel puts its work.
+// The queue of a device, on which a kernel puts its work.
 #ifndef ONEFLOW_CORE_EP_INCLUDE_STREAM_H_
 #define ONEFLOW_CORE_EP_INCLUDE_STREAM_H_
 
