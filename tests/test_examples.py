@@ -1,0 +1,35 @@
+"""Every example runs as it stands, in a process and a folder of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__")
+
+
+@pytest.mark.parametrize(
+    "path", [*sorted(EXAMPLES.glob("*.py")), *sorted(EXAMPLES.glob("*/*.py"))], ids=lambda path: path.name
+)
+def test_example_runs(path, tmp_path):
+    result = subprocess.run(
+        [sys.executable, str(path)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+    assert not list(tmp_path.iterdir()), "an example writes to the cache only"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_example_folder_says_what_it_is(folder):
+    assert (folder / "README.md").is_file()
