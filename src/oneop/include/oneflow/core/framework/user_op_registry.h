@@ -120,28 +120,29 @@ class OpRegistry {
   OpRegistry& SetOutputBufferNum(int32_t) { return *this; }
   OpRegistry& SetAreaId(int64_t) { return *this; }
 
-  // --- Functions ---
-  template <class F>
+  // --- Functions. The defaults let the name of a function template stand for a function, as in
+  // SetTensorDescInferFn(TensorDescInferFnUtil::Unchanged).
+  template <class F = Maybe<void> (*)(InferContext*)>
   OpRegistry& SetTensorDescInferFn(const F& fn) {
     return SetLogicalTensorDescInferFn(fn);
   }
-  template <class F>
+  template <class F = Maybe<void> (*)(InferContext*)>
   OpRegistry& SetShapeInferFn(const F& fn) {  // 2019
     return SetLogicalTensorDescInferFn(fn);
   }
-  template <class F>
+  template <class F = Maybe<void> (*)(InferContext*)>
   OpRegistry& SetLogicalTensorDescInferFn(const F& fn) {
     infer_logical_ = fn;
     def_.infer_logical = &Infer<&OpRegistry::infer_logical_>;
     return *this;
   }
-  template <class F>
+  template <class F = Maybe<void> (*)(InferContext*)>
   OpRegistry& SetPhysicalTensorDescInferFn(const F& fn) {
     infer_physical_ = fn;
     def_.infer_physical = &Infer<&OpRegistry::infer_physical_>;
     return *this;
   }
-  template <class F>
+  template <class F = Maybe<void> (*)(InferContext*)>
   OpRegistry& SetDataTypeInferFn(const F& fn) {
     infer_dtype_ = fn;
     def_.infer_dtype = &Infer<&OpRegistry::infer_dtype_>;
@@ -153,7 +154,7 @@ class OpRegistry {
     def_.check_attrs = &CheckAttrs<>;
     return *this;
   }
-  template <class F>
+  template <class F = Maybe<void> (*)(SbpContext*)>
   OpRegistry& SetGetSbpFn(const F& fn) {
     get_sbp_ = fn;
     def_.get_sbp = &GetSbp<>;
