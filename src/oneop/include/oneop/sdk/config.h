@@ -13,6 +13,11 @@
 #if defined(__GNUC__)
 #define ONEOP_HIDDEN __attribute__((visibility("hidden")))
 #define ONEOP_COLD __attribute__((cold, noinline))
+#if defined(__clang__)
+#define ONEOP_NOINLINE __attribute__((noinline))
+#else
+#define ONEOP_NOINLINE __attribute__((noinline, noclone))
+#endif
 #define ONEOP_LIKELY(x) __builtin_expect(!!(x), 1)
 #pragma GCC diagnostic ignored "-Wattributes"
 #else

@@ -53,9 +53,10 @@ inline const oneop_arg* FindArg(const oneop_frame* frame, std::string_view name,
   return nullptr;
 }
 
-// The number of a tensor in the frame, -1 where there is none.
-inline int32_t FindTensor(const oneop_frame* frame, std::string_view name, int32_t index,
-                          int sides = kEither) {
+// The number of a tensor in the frame, -1 where there is none. Not inlined: a kernel asks several
+// times, and a call costs less than compiling these loops again.
+ONEOP_NOINLINE inline int32_t FindTensor(const oneop_frame* frame, std::string_view name,
+                                         int32_t index, int sides = kEither) {
   const oneop_arg* arg = FindArg(frame, name, sides);
   return arg != nullptr && index >= 0 && index < arg->count ? arg->first + index : -1;
 }
@@ -91,8 +92,8 @@ ONEOP_COLD inline void AppendArgNames(std::string* text, const oneop_frame* fram
                                 "\"; its ", what, "s are: ", names});
 }
 
-inline int32_t NeedTensor(const oneop_frame* frame, std::string_view name, int32_t index,
-                          int sides = kEither) {
+ONEOP_NOINLINE inline int32_t NeedTensor(const oneop_frame* frame, std::string_view name,
+                                         int32_t index, int sides = kEither) {
   const int32_t number = FindTensor(frame, name, index, sides);
   if (!ONEOP_LIKELY(number >= 0)) {
     ThrowNoTensor(frame, name, index, sides);
@@ -102,7 +103,7 @@ inline int32_t NeedTensor(const oneop_frame* frame, std::string_view name, int32
 
 // --- Attributes ---
 
-inline const oneop_attr* FindAttr(const oneop_frame* frame, std::string_view name) {
+ONEOP_NOINLINE inline const oneop_attr* FindAttr(const oneop_frame* frame, std::string_view name) {
   for (int32_t i = 0; i != frame->num_attrs; ++i) {
     const oneop_attr* attr = Element(frame->attrs, frame->attr_size, i);
     if (SameName(attr->name, name)) {

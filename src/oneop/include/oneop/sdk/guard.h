@@ -1,4 +1,4 @@
-// The edge. Every callback that the host gets runs inside Guard, which lets no exception out.
+// The edge: what an exception inside a callback becomes. No exception leaves a callback.
 #ifndef ONEOP_SDK_GUARD_H_
 #define ONEOP_SDK_GUARD_H_
 
@@ -38,16 +38,6 @@ ONEOP_COLD inline int32_t ReportCurrentException(const oneop_frame* frame, oneop
     return report(e.what());
   } catch (...) {
     return report("an exception of an unknown type");
-  }
-}
-
-template <class Body>
-int32_t Guard(const oneop_frame* frame, oneop_status* status, Place place, const Body& body) {
-  try {
-    body();
-    return ONEOP_OK;
-  } catch (...) {
-    return ReportCurrentException(frame, status, place);
   }
 }
 

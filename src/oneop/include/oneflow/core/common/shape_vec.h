@@ -3,6 +3,7 @@
 #define ONEFLOW_CORE_COMMON_SHAPE_VEC_H_
 
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 
 #include "oneflow/core/common/error.h"
@@ -38,14 +39,14 @@ class DimVector {
   explicit DimVector(const Range& range) {
     assign(range.begin(), range.end());
   }
-  DimVector(const DimVector& other) { assign(other.begin(), other.end()); }
+  DimVector(const int64_t* begin, const int64_t* end) { Copy(begin, end - begin); }
+  DimVector(const DimVector& other) { Copy(other.data_, other.size_); }
   DimVector& operator=(const DimVector& other) {
-    if (this != &other) {
-      assign(other.begin(), other.end());
-    }
+    Copy(other.data_, other.size_);
     return *this;
   }
 
+  void assign(const int64_t* begin, const int64_t* end) { Copy(begin, end - begin); }
   template <class It>
   void assign(It begin, It end) {
     size_ = 0;
@@ -130,6 +131,13 @@ class DimVector {
   friend bool operator!=(const DimVector& a, const DimVector& b) { return !(a == b); }
 
  private:
+  ONEOP_NOINLINE void Copy(const int64_t* data, int64_t count) {
+    Need(static_cast<size_t>(count));
+    size_ = static_cast<int32_t>(count);
+    if (count != 0) {
+      std::memmove(data_, data, sizeof(int64_t) * static_cast<size_t>(count));
+    }
+  }
   static void Need(size_t count) {
     if (ONEOP_LIKELY(count <= ONEOP_MAX_DIMS)) {
       return;

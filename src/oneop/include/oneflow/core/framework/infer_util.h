@@ -11,7 +11,7 @@ namespace user_op {
 class InferContext : public ::oneop::sdk::Context {
  public:
   // Loads every desc at once, because authors keep pointers to several of them.
-  explicit InferContext(oneop_frame* frame)
+  ONEOP_COLD explicit InferContext(oneop_frame* frame)
       : Context(frame), count_(frame->num_input_tensors + frame->num_output_tensors) {
     descs_ = static_cast<TensorDesc*>(::operator new(sizeof(TensorDesc) * (count_ + 1)));
     for (int32_t i = 0; i != count_; ++i) {
@@ -21,7 +21,7 @@ class InferContext : public ::oneop::sdk::Context {
   ~InferContext() { ::operator delete(descs_); }  // a TensorDesc owns nothing
 
   // After the author's function: the outputs go back to the host.
-  void OneopStoreOutputs() const {
+  ONEOP_COLD void OneopStoreOutputs() const {
     for (int32_t i = frame_->num_input_tensors; i != count_; ++i) {
       descs_[i].OneopStore(::oneop::sdk::TensorAt(frame_, i));
     }
@@ -128,13 +128,13 @@ class InferContext : public ::oneop::sdk::Context {
   }
 
  private:
-  TensorDesc& Any(std::string_view name, int32_t index) const {
+  ONEOP_COLD TensorDesc& Any(std::string_view name, int32_t index) const {
     return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kEither)];
   }
-  TensorDesc& Input(std::string_view name, int32_t index) const {
+  ONEOP_COLD TensorDesc& Input(std::string_view name, int32_t index) const {
     return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kInput)];
   }
-  TensorDesc& Output(std::string_view name, int32_t index) const {
+  ONEOP_COLD TensorDesc& Output(std::string_view name, int32_t index) const {
     return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kOutput)];
   }
 

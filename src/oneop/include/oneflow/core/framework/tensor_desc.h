@@ -14,7 +14,7 @@ namespace user_op {
 class TensorDesc {
  public:
   TensorDesc() = default;
-  explicit TensorDesc(const oneop_tensor& tensor)
+  ONEOP_COLD explicit TensorDesc(const oneop_tensor& tensor)
       : shape_(tensor.shape, tensor.shape + tensor.ndim),
         data_type_(static_cast<DataType>(tensor.dtype)),
         is_dynamic_(tensor.is_dynamic != 0) {
@@ -56,7 +56,7 @@ class TensorDesc {
   bool* mut_is_dynamic() { return &is_dynamic_; }
 
   // Writes an inferred desc into the host's tensor, which has room for ONEOP_MAX_DIMS extents.
-  void OneopStore(oneop_tensor* tensor) const {
+  ONEOP_COLD void OneopStore(oneop_tensor* tensor) const {
     const bool as_set = stride_is_set_ && stride_.NumAxes() == shape_.NumAxes();
     const Stride stride = as_set ? stride_ : Stride(shape_);
     tensor->ndim = static_cast<int32_t>(shape_.NumAxes());

@@ -182,18 +182,24 @@ class OpKernelRegistry {
   ONEOP_COLD static int32_t IsMatched(void* self, oneop_frame* frame, int32_t* matched,
                                       oneop_status* status) {
     const OpKernelRegistry* me = static_cast<OpKernelRegistry*>(self);
-    return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
+    try {
       const KernelRegContext ctx(frame);
       *matched = me->matches_->Holds(ctx) ? 1 : 0;
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
   }
   ONEOP_COLD static int32_t InferTmpSize(void* self, oneop_frame* frame, int64_t* bytes,
                                          oneop_status* status) {
     const OpKernelRegistry* me = static_cast<OpKernelRegistry*>(self);
-    return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
+    try {
       InferContext ctx(frame);
       *bytes = me->infer_tmp_size_(&ctx);
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
   }
   ONEOP_COLD static int32_t ProposeInplace(void* self, oneop_frame* frame, oneop_inplace_sink* sink,
                                            oneop_status* status) {
@@ -211,9 +217,12 @@ class OpKernelRegistry {
   ONEOP_COLD static int32_t Create(void* self, oneop_frame* frame, void** kernel,
                                    oneop_status* status) {
     const OpKernelRegistry* me = static_cast<OpKernelRegistry*>(self);
-    return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
+    try {
       *kernel = me->new_ != nullptr ? me->new_() : me->create_(KernelInitContext(frame));
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
   }
 
   using StatePointer = std::shared_ptr<OpKernelState>;
@@ -221,16 +230,19 @@ class OpKernelRegistry {
   template <class = void>
   ONEOP_COLD static int32_t CreateState(void* kernel, oneop_frame* frame, void** state,
                                         oneop_status* status) {
-    return ::oneop::sdk::Guard(frame, status, Place{}, [&] {
+    try {
       KernelInitContext ctx(frame);
       StatePointer made = static_cast<OpKernel*>(kernel)->CreateOpKernelState(&ctx);
       *state = made ? new StatePointer(std::move(made)) : nullptr;
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, Place{});
+    }
   }
   template <class = void>
   ONEOP_COLD static int32_t CreateCache(void* kernel, oneop_frame* frame, void** cache,
                                         oneop_status* status) {
-    return ::oneop::sdk::Guard(frame, status, Place{}, [&] {
+    try {
       KernelCacheContext ctx(frame);
       CachePointer made;
       static_cast<OpKernel*>(kernel)->InitOpKernelCacheWithFlags(&ctx, OpKernel::kAllMayChanged,
@@ -239,16 +251,22 @@ class OpKernelRegistry {
         made = static_cast<OpKernel*>(kernel)->InitOpKernelCache(&ctx);
       }
       *cache = made ? new CachePointer(std::move(made)) : nullptr;
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, Place{});
+    }
   }
   static int32_t Compute(void* kernel, oneop_frame* frame, void* state, const void* cache,
                          oneop_status* status) {
-    return ::oneop::sdk::Guard(frame, status, Place{}, [&] {
+    try {
       KernelComputeContext ctx(frame);
       const OpKernel* me = static_cast<OpKernel*>(kernel);
       me->Compute(&ctx, state == nullptr ? nullptr : static_cast<StatePointer*>(state)->get(),
                   cache == nullptr ? nullptr : static_cast<const CachePointer*>(cache)->get());
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, Place{});
+    }
   }
 
   Place place() const { return {def_.file, def_.line}; }

@@ -251,20 +251,26 @@ class OpRegistry {
   }
   ONEOP_COLD static int32_t RunInfer(OpRegistry* me, const InferFn& fn, oneop_frame* frame,
                                      oneop_status* status) {
-    return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
+    try {
       InferContext ctx(frame);
       ::oneop::sdk::ThrowIfError(fn(&ctx));
       ctx.OneopStoreOutputs();
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
   }
   // Templates, so that a file which sets no such function does not compile them.
   template <class = void>
   ONEOP_COLD static int32_t CheckAttrs(void* self, oneop_frame* frame, oneop_status* status) {
     OpRegistry* me = static_cast<OpRegistry*>(self);
-    return ::oneop::sdk::Guard(frame, status, me->place(), [&] {
+    try {
       ::oneop::sdk::ThrowIfError(
           me->check_attrs_(UserOpDefWrapper(&me->def_), UserOpConfWrapper(frame)));
-    });
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
   }
   template <class = void>
   ONEOP_COLD static int32_t GetSbp(void* self, oneop_frame* frame, oneop_sbp_sink* sink,
@@ -300,10 +306,13 @@ class OpRegistry {
                                    oneop_status* status) {
     OpRegistry* me = static_cast<OpRegistry*>(self);
     ArgModifier* made = nullptr;
-    const int32_t code = ::oneop::sdk::Guard(frame, status, me->place(), [&] {
+    int32_t code = ONEOP_OK;
+    try {
       ::oneop::sdk::ThrowIfError(
           (me->*kFn)(Get(frame, modifiers, &made), UserOpConfWrapper(frame)));
-    });
+    } catch (...) {
+      code = ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
     while (made != nullptr) {
       ArgModifier* next = made->next;
       delete made;
