@@ -13,6 +13,24 @@ class BuildError(OneopError, RuntimeError):
     """An op library, or the core itself, could not be compiled."""
 
 
+class DefinitionError(BuildError, ValueError):
+    """A definition file is malformed. The message has its place, the source line and a caret under the fault."""
+
+    def __init__(self, message: str, file: str = "", line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.column = column
+
+
+class OdsError(DefinitionError):
+    """An op definition (.td) is malformed."""
+
+
+class FunctionalError(DefinitionError):
+    """A description of the functional API (.yaml) is malformed."""
+
+
 class LoadError(OneopError, OSError):
     """An op library could not be loaded."""
 

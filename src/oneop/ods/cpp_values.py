@@ -1,0 +1,121 @@
+"""Default values of attributes: C++ expressions in a string, evaluated for Python where that can be done."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+_FLOAT = re.compile(r"([+-]?)((?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)[fFlL]?")
+_INT = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+_LIMITS = {
+    "std::numeric_limits<float>::infinity()": float("inf"),
+    "std::numeric_limits<double>::infinity()": float("inf"),
+    "-std::numeric_limits<float>::infinity()": float("-inf"),
+    "-std::numeric_limits<double>::infinity()": float("-inf"),
+    "INFINITY": float("inf"),
+    "NAN": float("nan"),
+    "INT_MAX": 2**31 - 1,
+}
+_DTYPES = {
+    "kBool": "bool",
+    "kChar": "int8",
+    "kInt8": "int8",
+    "kUInt8": "uint8",
+    "kInt16": "int16",
+    "kUInt16": "uint16",
+    "kInt32": "int32",
+    "kUInt32": "uint32",
+    "kInt64": "int64",
+    "kUInt64": "uint64",
+    "kFloat16": "float16",
+    "kBFloat16": "bfloat16",
+    "kFloat": "float32",
+    "kDouble": "float64",
+    "kComplex64": "complex64",
+    "kComplex128": "complex128",
+}
+
+#: What an attribute without a default has: T().
+ZERO: dict[str, object] = {
+    "int32": 0,
+    "int64": 0,
+    "bool": False,
+    "float": 0.0,
+    "double": 0.0,
+    "string": "",
+    "bytes": b"",
+    "complex": 0j,
+    "data_type": None,
+    "shape": (),
+}
+
+
+def python_value(text: str, type: str) -> object:
+    """Return the Python value of a C++ expression for an attribute of this type; None if it cannot be told."""
+    text = text.strip()
+    if type == "shape" or type.startswith("list["):
+        element = "int64" if type == "shape" else type[5:-1]
+        return _list_value(text, element)
+    if text in _LIMITS:
+        return _LIMITS[text]
+    wrapped = re.fullmatch(
+        r"(?:static_cast<[\w:]+>|std::string|float|double|int|int32_t|int64_t|bool)\s*\((.*)\)", text
+    )
+    if wrapped:
+        return python_value(wrapped[1], type)
+    if type in ("string", "bytes"):
+        return _text_value(text, type)
+    if type == "data_type":
+        return _DTYPES.get(text.removeprefix("DataType::").removeprefix("oneflow::"))
+    if text in ("true", "false"):
+        value: object = text == "true"
+    elif found := _INT.fullmatch(text):
+        value = int(found[1] + found[2], 0 if found[2][:2] in ("0x", "0X") else 10)
+    elif found := _FLOAT.fullmatch(text):
+        value = float(found[1] + found[2])
+    else:
+        return None
+    return _as_type(value, type)
+
+
+def _as_type(value: object, type: str) -> object:
+    assert isinstance(value, (bool, int, float))
+    if type == "bool":
+        return bool(value)
+    if type in ("int32", "int64"):
+        return int(value)
+    return complex(value) if type == "complex" else float(value)
+
+
+def _text_value(text: str, type: str) -> object:
+    if not re.fullmatch(r'(?:"(?:[^"\\]|\\.)*"\s*)+', text):
+        return None
+    try:
+        value = ast.literal_eval(f"({text})")
+    except (SyntaxError, ValueError):
+        return None
+    return str(value).encode() if type == "bytes" else value
+
+
+def _list_value(text: str, element: str) -> object:
+    inner = re.fullmatch(r"(?:[\w:<> ]+)?\(?\s*\{(.*)\}\s*\)?", text, re.DOTALL)
+    if not inner:
+        return () if re.fullmatch(r"[\w:<> ]+\(\s*\)", text) else None
+    items = [python_value(part, element) for part in _split(inner[1])]
+    return None if any(item is None for item in items) else tuple(items)
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are in no brackets and no string."""
+    parts, depth, start = [], 0, 0
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|[{(<]|[})>]|,', text):
+        mark = found[0]
+        if mark in "{(<":
+            depth += 1
+        elif mark in "})>":
+            depth -= 1
+        elif mark == "," and depth == 0:
+            parts.append(text[start : found.start()])
+            start = found.end()
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]

@@ -1,0 +1,382 @@
+"""Parsing statements. What is defined is known to the next line, so statements run while the file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from oneop.ods.expressions import Constant, Expr, NameRef, Paste
+from oneop.ods.items import Assert, Defvar, Field, Let, LetBits
+from oneop.ods.lexer import Token
+from oneop.ods.program import AssertStatement, Def, Defm, DefvarStatement, Foreach, If, Multiclass, Program, Statement
+from oneop.ods.records import Class, ClassRef, Env, Record, TemplateArg
+from oneop.ods.values import Type
+from oneop.ods.values_parser import Scope, ValuesParser
+
+_STATEMENTS = "class, def, defm, defset, defvar, foreach, if, let, multiclass or assert"
+
+
+class Parser(ValuesParser):
+    """Reads a whole file into a program."""
+
+    def __init__(self, program: Program, tokens: list[Token]) -> None:
+        super().__init__(program, tokens)
+        self.lets: list[Any] = []  # of the `let ... in` around the current statement
+
+    def parse_file(self) -> None:
+        """Read all statements."""
+        scope = Scope()
+        while self.token.kind != "end":
+            self.parse_statement(scope, [])
+
+    def parse_statement(self, scope: Scope, kept: list[Statement]) -> Scope:
+        """Read a statement. Run it, or where that must wait add it to `kept`. Returns the scope of the next one."""
+        kind = self.token.kind
+        if kind == "def":
+            self._finish(scope, self._parse_def(scope), kept)
+        elif kind == "class":
+            self._parse_class(scope)
+        elif kind == "let":
+            self._parse_let_in(scope, kept)
+        elif kind == "defm":
+            self._finish(scope, self._parse_defm(scope), kept)
+        elif kind == "multiclass":
+            self._parse_multiclass(scope)
+        elif kind == "foreach":
+            self._finish(scope, self._parse_foreach(scope), kept)
+        elif kind == "if":
+            self._finish(scope, self._parse_if(scope), kept)
+        elif kind == "defvar":
+            return self._parse_defvar(scope, kept)
+        elif kind == "defset":
+            self._parse_defset(scope)
+        elif kind == "assert":
+            condition, message = self._parse_assert(scope)
+            self._finish(scope, AssertStatement(condition, message), kept)
+        elif kind == "dump":
+            self.advance()
+            self.parse_value(scope)
+            self.need(";")
+        elif kind == "deftype":
+            self._parse_deftype(scope)
+        else:
+            self.unexpected(_STATEMENTS)
+        return scope
+
+    def _finish(self, scope: Scope, statement: Statement, kept: list[Statement]) -> None:
+        if scope.deferred:
+            kept.append(statement)
+        else:
+            statement.run(self.program, Env(None, {}, {}), None)
+
+    def _parse_block(self, scope: Scope) -> list[Statement]:
+        """Read `{ statements }` or one statement."""
+        kept: list[Statement] = []
+        if not self.take("{"):
+            self.parse_statement(scope, kept)
+            return kept
+        with self._own_variables():
+            while self.token.kind not in ("}", "end"):
+                scope = self.parse_statement(scope, kept)
+        self.need("}")
+        return kept
+
+    @contextmanager
+    def _own_variables(self) -> Iterator[None]:
+        saved = dict(self.program.variables)
+        try:
+            yield
+        finally:
+            self.program.variables = saved
+
+    # --- classes and records ---
+
+    def _parse_class(self, scope: Scope) -> None:
+        at = self.advance()
+        if scope.deferred:
+            at.fail("a class cannot be defined in a loop or multiclass")
+        name = self.need("name", "the name of a class")
+        cls = self.program.classes.get(name.text)
+        if cls is None or (cls.weak and not self.program.weak):
+            cls = self.program.classes[name.text] = Class(name.text, name, self.program.weak)
+        elif cls.complete:
+            name.fail(f"class '{name.text}' is defined already")
+        cls.template = self._parse_template(scope)
+        inner = replace(scope, fields=cls.fields, args=frozenset(arg.name for arg in cls.template), in_body=True)
+        for ref in self._parse_parents(inner):
+            if ref.cls is cls or cls.name in ref.cls.ancestors:
+                ref.at.fail(f"class '{cls.name}' cannot derive from itself")
+            if ref.cls.name in cls.ancestors:
+                ref.at.fail(f"class '{cls.name}' derives from '{ref.cls.name}' already")
+            cls.parents.append(ref)
+            cls.fields.update(ref.cls.fields)
+            cls.ancestors.update({**ref.cls.ancestors, ref.cls.name: ref.cls})
+        self._check_lets(cls.fields, cls.name)
+        cls.items.extend(self.lets)
+        has_body = self.token.kind == "{"
+        self._parse_body(inner, cls.items, cls.name)
+        cls.complete = has_body or bool(cls.parents or cls.template)
+
+    def _parse_template(self, scope: Scope) -> list[TemplateArg]:
+        args: list[TemplateArg] = []
+        if not self.take("<"):
+            return args
+        names: set[str] = set()
+        while True:
+            type = self.parse_type()
+            name = self.need("name", "the name of a template argument")
+            if name.text in names:
+                name.fail(f"template argument '{name.text}' is there twice")
+            known = replace(scope, args=frozenset(names), in_body=True)
+            default = self.parse_value(known) if self.take("=") else None
+            if isinstance(default, Constant):
+                Field(name.text, type, default, default.at)  # checks the type
+            args.append(TemplateArg(name.text, type, default, name))
+            names.add(name.text)
+            if not self.take(","):
+                break
+        self.need(">")
+        return args
+
+    def _parse_parents(self, scope: Scope) -> list[ClassRef]:
+        refs: list[ClassRef] = []
+        if self.take(":"):
+            while True:
+                token = self.need("name", "the name of a class")
+                refs.append(self.parse_class_ref(scope, self.find_class(token), token))
+                if not self.take(","):
+                    break
+        return refs
+
+    def _parse_def(self, scope: Scope) -> Statement:
+        at = self.advance()
+        name, whole, named_at = self._parse_name(scope, at)
+        fields: dict[str, Type] = {}
+        known = name.value if isinstance(name, Constant) and isinstance(name.value, str) else ""
+        inner = replace(scope, fields=fields, args=frozenset(), self_name=known, in_body=True)
+        parents = self._parse_parents(inner)
+        for ref in parents:
+            fields.update(ref.cls.fields)
+        self._check_lets(fields, known)
+        items = list(self.lets)
+        self._parse_body(inner, items, known or "the record")
+        return Def(named_at, name, whole, parents, items)
+
+    def _parse_name(self, scope: Scope, at: Token) -> tuple[Expr | None, bool, Token]:
+        """Read the name after def or defm: an expression, whether it has NAME in it, and where it is."""
+        token = self.token
+        if token.kind in (":", "{", ";"):
+            return None, False, at
+        name = self.parse_value(scope, name_mode=True)
+        return name, _mentions_name(name), token
+
+    def _check_lets(self, fields: dict[str, Type], name: str) -> None:
+        for let in self.lets:
+            if let.name not in fields:
+                let.at.fail(f"'{name or 'the record'}' has no field '{let.name}'")
+
+    # --- bodies ---
+
+    def _parse_body(self, scope: Scope, items: list[Any], name: str) -> None:
+        if self.take(";"):
+            return
+        self.need("{", "'{' or ';'")
+        while not self.take("}"):
+            scope = self._parse_item(scope, items, name)
+
+    def _parse_item(self, scope: Scope, items: list[Any], name: str) -> Scope:
+        token = self.token
+        if token.kind == "let":
+            self.advance()
+            let = self._parse_let(scope)
+            if let.name not in scope.fields:
+                let.at.fail(f"{name} has no field '{let.name}'")
+            if isinstance(let, Let):
+                let = Let(let.name, scope.fields[let.name], let.expr, let.at)
+            items.append(let)
+            self.need(";")
+        elif token.kind == "defvar":
+            self.advance()
+            variable = self.need("name", "the name of a variable")
+            if variable.text in scope.fields or variable.text in scope.variables or variable.text in scope.args:
+                variable.fail(f"'{variable.text}' is in use here already")
+            self.need("=")
+            items.append(Defvar(variable.text, self.parse_value(scope), variable))
+            self.need(";")
+            return scope.plus(variable.text)
+        elif token.kind == "assert":
+            items.append(Assert(*self._parse_assert(scope)))
+        elif token.kind == "dump":
+            self.advance()
+            self.parse_value(scope)
+            self.need(";")
+        else:
+            self._parse_field(scope, items)
+        return scope
+
+    def _parse_field(self, scope: Scope, items: list[Any]) -> None:
+        self.take("field")
+        type = self.parse_type()
+        name = self.need("name", "the name of a field")
+        old = scope.fields.get(name.text)
+        if old is not None and old != type:
+            name.fail(f"'{name.text}' has the type {type} here and {old} in a class it derives from")
+        if name.text in scope.args:
+            name.fail(f"'{name.text}' is a template argument, so it cannot be a field too")
+        value = self.parse_value(scope) if self.take("=") else None
+        scope.fields[name.text] = type
+        items.append(Field(name.text, type, value, name))
+        self.need(";")
+
+    def _parse_let(self, scope: Scope) -> Let | LetBits:
+        name = self.need("name", "the name of a field")
+        ranges = None
+        if self.take("{"):
+            ranges = self.parse_ranges(scope, "}")
+            self.need("}")
+        self.need("=")
+        value = self.parse_value(scope)
+        return Let(name.text, None, value, name) if ranges is None else LetBits(name.text, ranges, value, name)
+
+    def _parse_assert(self, scope: Scope) -> tuple[Expr, Expr]:
+        self.advance()
+        condition = self.parse_value(scope)
+        self.need(",")
+        message = self.parse_value(scope)
+        self.need(";")
+        return condition, message
+
+    # --- blocks ---
+
+    def _parse_let_in(self, scope: Scope, kept: list[Statement]) -> None:
+        self.advance()
+        added = [self._parse_let(scope)]
+        while self.take(","):
+            added.append(self._parse_let(scope))
+        self.need("in", "',' or 'in'")
+        outer = self.lets
+        self.lets = [*outer, *added]
+        kept.extend(self._parse_block(scope))
+        self.lets = outer
+
+    def _parse_multiclass(self, scope: Scope) -> None:
+        at = self.advance()
+        if scope.deferred:
+            at.fail("a multiclass cannot be defined in a loop or multiclass")
+        name = self.need("name", "the name of a multiclass")
+        old = self.program.multiclasses.get(name.text)
+        if old is not None:
+            name.fail(f"multiclass '{name.text}' is defined already")
+        made = Multiclass(name.text, name)
+        made.template = self._parse_template(scope)
+        inner = Scope(variables=frozenset(arg.name for arg in made.template), in_body=True, deferred=True)
+        if self.take(":"):
+            made.parents = [self._parse_multiclass_ref(inner)]
+            while self.take(","):
+                made.parents.append(self._parse_multiclass_ref(inner))
+        self.program.multiclasses[name.text] = made
+        if self.take(";") and made.parents:
+            return
+        self.need("{")
+        if self.token.kind == "}":
+            self.token.fail(f"multiclass '{name.text}' is empty")
+        while not self.take("}"):
+            inner = self.parse_statement(inner, made.statements)
+
+    def _parse_multiclass_ref(self, scope: Scope) -> ClassRef:
+        token = self.need("name", "the name of a multiclass")
+        found = self.program.multiclasses.get(token.text)
+        if found is None:
+            token.fail(f"there is no multiclass '{token.text}'")
+        return self.parse_class_ref(scope, found, token)
+
+    def _parse_defm(self, scope: Scope) -> Statement:
+        at = self.advance()
+        name, whole, named_at = self._parse_name(scope, at)
+        self.need(":")
+        refs = [self._parse_multiclass_ref(scope)]
+        while self.take(","):
+            if self.token.text in self.program.multiclasses and isinstance(refs[-1].cls, Multiclass):
+                refs.append(self._parse_multiclass_ref(scope))
+            else:
+                token = self.need("name", "the name of a class")
+                refs.append(self.parse_class_ref(scope, self.find_class(token), token))
+        self.need(";")
+        return Defm(named_at, name, whole, refs, list(self.lets))
+
+    def _parse_foreach(self, scope: Scope) -> Statement:
+        at = self.advance()
+        name = self.need("name", "the name of a variable")
+        self.need("=")
+        if self.take("{"):
+            items = self.parse_ranges(scope, "}")
+            self.need("}")
+        else:
+            items = [self.parse_range(scope)]
+        self.need("in")
+        body = self._parse_block(replace(scope.plus(name.text), deferred=True))
+        return Foreach(at, name.text, items, body)
+
+    def _parse_if(self, scope: Scope) -> Statement:
+        self.advance()
+        condition = self.parse_value(scope)
+        self.need("then")
+        inner = replace(scope, deferred=True)
+        then = self._parse_block(inner)
+        otherwise = self._parse_block(inner) if self.take("else") else []
+        return If(condition, then, otherwise)
+
+    def _parse_defvar(self, scope: Scope, kept: list[Statement]) -> Scope:
+        self.advance()
+        name = self.need("name", "the name of a variable")
+        known = name.text in self.program.variables if not scope.deferred else name.text in scope.variables
+        if known or name.text in self.program.records:
+            name.fail(f"'{name.text}' is defined already")
+        self.need("=")
+        value = self.parse_value(scope)
+        self.need(";")
+        if scope.deferred:
+            kept.append(DefvarStatement(name.text, value))
+            return scope.plus(name.text)
+        self.program.variables[name.text] = value.evaluate(Env(None, {}, {}))
+        return scope
+
+    def _parse_defset(self, scope: Scope) -> None:
+        at = self.advance()
+        if scope.deferred:
+            at.fail("a defset cannot be in a loop or multiclass")
+        type = self.parse_type()
+        if type.kind != "list" or type.element is None or type.element.cls is None:
+            at.fail(f"a defset is a list of a class, not {type}")
+        name = self.need("name", "the name of a variable")
+        if name.text in self.program.variables or name.text in self.program.records:
+            name.fail(f"'{name.text}' is defined already")
+        self.need("=")
+        self.need("{")
+        found: list[Record] = []
+        self.program.collectors.append(found)
+        while self.token.kind not in ("}", "end"):
+            scope = self.parse_statement(scope, [])
+        self.program.collectors.pop()
+        self.need("}")
+        for record in found:
+            if not record.is_a(type.element.cls):
+                record.at.fail(f"'{record.name}' is in a defset of {type.element} but does not derive from it")
+        self.program.variables[name.text] = tuple(found)
+
+    def _parse_deftype(self, scope: Scope) -> None:
+        at = self.advance()
+        name = self.need("name", "the name of a type")
+        if scope.deferred or name.text in self.program.types or name.text in self.program.classes:
+            at.fail(f"'{name.text}' cannot be defined here as a type")
+        self.need("=")
+        self.program.types[name.text] = self.parse_type()
+        self.need(";")
+
+
+def _mentions_name(expr: Expr | None) -> bool:
+    if isinstance(expr, Paste):
+        return _mentions_name(expr.left) or _mentions_name(expr.right)
+    return isinstance(expr, NameRef)

@@ -1,0 +1,382 @@
+"""Parsing types and values: recursive descent over the list of tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from oneop.ods import bang
+from oneop.ods.expressions import (
+    ArgRef,
+    BitsExpr,
+    Constant,
+    DagExpr,
+    Expr,
+    FieldRef,
+    GetField,
+    Instance,
+    ListExpr,
+    NameRef,
+    Paste,
+    Range,
+    Select,
+    SelfRef,
+    VariableRef,
+)
+from oneop.ods.lexer import Token
+from oneop.ods.program import Multiclass, Program
+from oneop.ods.records import Class, ClassRef
+from oneop.ods.values import BIT, DAG, INT, STRING, UNSET, Dag, DagArg, Type, is_record, type_name
+
+_SIMPLE_TYPES = {"bit": BIT, "int": INT, "string": STRING, "code": STRING, "dag": DAG}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What names are known where an expression stands."""
+
+    fields: dict[str, Type] = field(default_factory=dict)
+    args: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()
+    self_name: str = ""
+    in_body: bool = False  # of a class, record or multiclass: NAME is known
+    deferred: bool = False  # in a loop or multiclass: statements are kept, not run
+
+    def plus(self, *names: str) -> Scope:
+        """Return this scope with further variables."""
+        return replace(self, variables=self.variables | set(names))
+
+
+class ValuesParser:
+    """The part of the parser that reads types and values."""
+
+    def __init__(self, program: Program, tokens: list[Token]) -> None:
+        self.program = program
+        self.tokens = tokens
+        self.position = 0
+        self.token = tokens[0]
+
+    # --- tokens ---
+
+    def advance(self) -> Token:
+        """Go to the next token; return the one that was current."""
+        token = self.token
+        if token.kind != "end":
+            self.position += 1
+            self.token = self.tokens[self.position]
+        return token
+
+    def take(self, kind: str) -> Token | None:
+        """Go past the current token if it is of this kind."""
+        return self.advance() if self.token.kind == kind else None
+
+    def need(self, kind: str, what: str = "") -> Token:
+        """Go past a token that must be of this kind."""
+        if self.token.kind != kind:
+            self.unexpected(what or f"'{kind}'")
+        return self.advance()
+
+    def unexpected(self, wanted: str) -> NoReturn:
+        """Say what was expected and what is there."""
+        token = self.token
+        found = "the end of the file" if token.kind == "end" else f"'{token.value}'"
+        token.fail(f"expected {wanted}, found {found}")
+
+    # --- types ---
+
+    def parse_type(self) -> Type:
+        """Parse a type."""
+        token = self.token
+        simple = _SIMPLE_TYPES.get(token.kind)
+        if simple is not None:
+            self.advance()
+            return simple
+        if token.kind == "bits":
+            self.advance()
+            self.need("<")
+            width = self.need("number", "the number of bits")
+            self.need(">")
+            if not isinstance(width.value, int) or not 0 <= width.value <= 1 << 16:
+                width.fail(f"there is no bits<{width.value}>")
+            return Type("bits", width=width.value)
+        if token.kind == "list":
+            self.advance()
+            self.need("<")
+            element = self.parse_type()
+            self.need(">")
+            return Type("list", element=element)
+        if token.kind != "name":
+            self.unexpected("a type")
+        self.advance()
+        alias = self.program.types.get(token.text)
+        return alias if alias is not None else Type("class", cls=self.find_class(token))
+
+    def find_class(self, token: Token) -> Class:
+        """Return the class that a token names."""
+        found = self.program.classes.get(token.text)
+        if found is None:
+            token.fail(f"there is no class '{token.text}'")
+        return found
+
+    # --- arguments of a class ---
+
+    def parse_class_ref(self, scope: Scope, cls: Class | Multiclass, at: Token) -> ClassRef:
+        """Parse what follows the name of a class: nothing, or `<arguments>`."""
+        args: dict[str, Expr] = {}
+        if self.take("<"):
+            names = [arg.name for arg in cls.template]
+            named = False
+            while self.token.kind != ">":
+                first = self.token
+                value = self.parse_value(scope, name_mode=self._is_named_argument())
+                if self.take("="):
+                    named = True
+                    name = first.text
+                    if name not in names:
+                        first.fail(f"'{cls.name}' has no template argument '{name}'")
+                    value = self.parse_value(scope)
+                elif named:
+                    first.fail("an argument without a name follows one with a name")
+                elif len(args) == len(names):
+                    first.fail(f"'{cls.name}' takes {len(names)} template argument{'' if len(names) == 1 else 's'}")
+                else:
+                    name = names[len(args)]
+                if name in args:
+                    first.fail(f"template argument '{name}' of '{cls.name}' is given twice")
+                args[name] = value
+                if not self.take(","):
+                    break
+            self.need(">")
+        for arg in cls.template:
+            if arg.default is None and arg.name not in args:
+                at.fail(f"template argument '{arg.name}' of '{cls.name}' is missing")
+        return ClassRef(cls, args, at)
+
+    def _is_named_argument(self) -> bool:
+        return self.token.kind == "name" and self.tokens[self.position + 1].kind == "="
+
+    # --- values ---
+
+    def parse_value(self, scope: Scope, name_mode: bool = False) -> Expr:
+        """Parse a value. In name mode unknown names stand for themselves, and `{` begins a body."""
+        value = self._parse_simple(scope, name_mode)
+        while True:
+            kind = self.token.kind
+            if kind == "." and not name_mode:
+                self.advance()
+                name = self.need("name", "the name of a field")
+                value = GetField(name, value, name.text)
+            elif kind == "{" and not name_mode:
+                at = self.advance()
+                value = Select(at, value, self.parse_ranges(scope, "}"), of_bits=True)
+                self.need("}")
+            elif kind == "[" and not name_mode:
+                at = self.advance()
+                value = Select(at, value, self.parse_ranges(scope, "]"), of_bits=False)
+                self.need("]")
+            elif kind == "#":
+                at = self.advance()
+                ends = self.token.kind in (":", "{", ";", ",", ")", ">", "]", "}", "=", "end")
+                value = Paste(at, value, None if ends else self.parse_value(scope, name_mode=True))
+            else:
+                return value
+
+    def parse_ranges(self, scope: Scope, end: str) -> list[Expr]:
+        """Parse `a, b-c, d...e` up to a closing mark."""
+        ranges = [self.parse_range(scope)]
+        while self.take(","):
+            if self.token.kind == end:
+                break
+            ranges.append(self.parse_range(scope))
+        return ranges
+
+    def parse_range(self, scope: Scope) -> Expr:
+        """Parse a value, or two that are the ends of a range."""
+        first = self.parse_value(scope)
+        token = self.token
+        if token.kind in ("-", "..."):
+            self.advance()
+            return Range(token, first, self.parse_value(scope))
+        if token.kind == "number" and isinstance(token.value, int) and token.value <= 0:  # `0-3` reads as 0 and -3
+            self.advance()
+            return Range(token, first, Constant(token, -token.value))
+        return first
+
+    def _parse_simple(self, scope: Scope, name_mode: bool) -> Expr:
+        token = self.token
+        kind = token.kind
+        if kind == "name":
+            self.advance()
+            if self.token.kind == "<" and not (name_mode and token.text not in self.program.classes):
+                return Instance(self.program, self.parse_class_ref(scope, self.find_class(token), token))
+            return self._resolve(scope, token, name_mode)
+        if kind == "number" or kind == "code":
+            self.advance()
+            return Constant(token, token.value)
+        if kind == "string":
+            return self.parse_string()
+        if kind == "[":
+            return self._parse_list(scope)
+        if kind == "(":
+            return self._parse_dag(scope)
+        if kind == "bang":
+            return self._parse_bang(scope)
+        if kind == "{" and not name_mode:
+            return self._parse_bits(scope)
+        if kind in ("true", "false"):
+            self.advance()
+            return Constant(token, int(kind == "true"))
+        if kind == "?":
+            self.advance()
+            return Constant(token, UNSET)
+        self.unexpected("a value")
+
+    def parse_string(self) -> Constant:
+        """Parse one or more strings in a row."""
+        token = self.need("string", "a string")
+        text = token.text
+        while self.token.kind == "string":
+            text += self.advance().text
+        return Constant(token, text)
+
+    def _resolve(self, scope: Scope, token: Token, name_mode: bool) -> Expr:
+        name = token.text
+        if name in scope.variables:
+            return VariableRef(token, name)
+        if name in scope.fields:
+            return FieldRef(token, name)
+        if name in scope.args:
+            return ArgRef(token, name)
+        if name == "NAME" and scope.in_body:
+            return NameRef(token)
+        if name in self.program.variables:
+            return Constant(token, self.program.variables[name])
+        if name_mode:
+            return Constant(token, name)
+        record = self.program.records.get(name)
+        if record is not None:
+            return Constant(token, record)
+        if name == scope.self_name:
+            return SelfRef(token)
+        token.fail(f"'{name}' is not defined")
+
+    def _parse_list(self, scope: Scope) -> Expr:
+        at = self.advance()
+        items: list[Expr] = []
+        while self.token.kind != "]":
+            items.append(self.parse_value(scope))
+            if not self.take(","):
+                break
+        self.need("]")
+        element = None
+        if self.take("<"):
+            element = self.parse_type()
+            self.need(">")
+        if element is None and all(isinstance(item, Constant) for item in items):
+            return Constant(at, tuple(item.value for item in items if isinstance(item, Constant)))
+        return ListExpr(at, items, element)
+
+    def _parse_bits(self, scope: Scope) -> Expr:
+        at = self.advance()
+        items: list[Expr] = []
+        while self.token.kind != "}":
+            items.append(self.parse_value(scope))
+            if not self.take(","):
+                break
+        self.need("}")
+        return BitsExpr(at, items)
+
+    def _parse_dag(self, scope: Scope) -> Expr:
+        at = self.advance()
+        operator = self.parse_value(scope)
+        if isinstance(operator, Constant) and not is_record(operator.value):
+            operator.at.fail(f"the operator of a dag must be a record, not a {type_name(operator.value)}")
+        operator_name = self.need("var", "a name with $").text if self.take(":") else None
+        args: list[tuple[Expr, str | None]] = []
+        while self.token.kind != ")":
+            if self.token.kind == "var":
+                token = self.advance()
+                args.append((Constant(token, UNSET), token.text))
+            else:
+                value = self.parse_value(scope)
+                args.append((value, self.need("var", "a name with $").text if self.take(":") else None))
+            if not self.take(","):
+                break
+        self.need(")")
+        if isinstance(operator, Constant) and all(isinstance(expr, Constant) for expr, _ in args):
+            made = tuple(DagArg(expr.value, name, expr.at) for expr, name in args if isinstance(expr, Constant))
+            return Constant(at, Dag(operator.value, operator_name, made))
+        return DagExpr(at, operator, operator_name, args)
+
+    # --- bang operators ---
+
+    def _parse_bang(self, scope: Scope) -> Expr:
+        at = self.advance()
+        op = at.text
+        if op not in bang.SIMPLE and op not in bang.SPECIAL:
+            at.fail(f"there is no operator !{op}")
+        type = None
+        if self.take("<"):
+            type = self.parse_type()
+            self.need(">")
+        self.need("(")
+        if op in ("foreach", "filter"):
+            value = self._parse_loop(scope, at, op)
+        elif op == "foldl":
+            value = self._parse_fold(scope, at)
+        elif op == "cond":
+            value = self._parse_cond(scope, at)
+        elif op in ("cast", "isa", "exists", "instances"):
+            if type is None:
+                at.fail(f"!{op} needs a type: !{op}<type>(...)")
+            operand = self.parse_value(scope) if op != "instances" or self.token.kind != ")" else None
+            value = bang.Typed(at, op, type, operand, self.program)
+        else:
+            value = self._parse_operands(scope, at, op)
+        self.need(")")
+        return value
+
+    def _parse_operands(self, scope: Scope, at: Token, op: str) -> Expr:
+        operands: list[Expr] = []
+        while self.token.kind != ")":
+            operands.append(self.parse_value(scope))
+            if not self.take(","):
+                break
+        if op in ("if", "dag") and len(operands) != 3:
+            at.fail(f"!{op} takes 3 operands, not {len(operands)}")
+        if op == "if":
+            return bang.If(at, [(operands[0], operands[1]), (None, operands[2])])
+        if op == "dag":
+            return bang.MakeDag(at, *operands)
+        return bang.Bang(at, op, operands)
+
+    def _parse_variable(self, scope: Scope) -> str:
+        token = self.need("name", "the name of a variable")
+        if token.text in scope.variables or token.text in scope.fields or token.text in scope.args:
+            token.fail(f"'{token.text}' is in use here already")
+        self.need(",")
+        return token.text
+
+    def _parse_loop(self, scope: Scope, at: Token, op: str) -> Expr:
+        name = self._parse_variable(scope)
+        items = self.parse_value(scope)
+        self.need(",")
+        return bang.Loop(at, op, [name], None, items, self.parse_value(scope.plus(name)))
+
+    def _parse_fold(self, scope: Scope, at: Token) -> Expr:
+        start = self.parse_value(scope)
+        self.need(",")
+        items = self.parse_value(scope)
+        self.need(",")
+        names = [self._parse_variable(scope), self._parse_variable(scope)]
+        return bang.Loop(at, "foldl", names, start, items, self.parse_value(scope.plus(*names)))
+
+    def _parse_cond(self, scope: Scope, at: Token) -> Expr:
+        arms: list[tuple[Expr | None, Expr]] = []
+        while self.token.kind != ")":
+            condition = self.parse_value(scope)
+            self.need(":")
+            arms.append((condition, self.parse_value(scope)))
+            if not self.take(","):
+                break
+        return bang.If(at, arms)

@@ -1,0 +1,161 @@
+"""`oneop.ods.read_ops`: ops as data, and the cache in front of it."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from oneop.errors import OdsError
+from oneop.ods import OdsArg, OdsAttr, cache, read_ops
+from oneop.ods.cpp_values import python_value
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "cache_root", lambda: tmp_path / "cache")
+    return tmp_path / "cache" / "ods"
+
+
+def test_an_op_with_everything():
+    relu, pool, pool2 = read_ops(CORPUS / "ops.td")
+    assert (relu.name, relu.cpp_class) == ("leaky_relu_yzh", "LeakyReluYZHOp")
+    assert relu.inputs == (OdsArg(name="x", kind="tensor"),)
+    assert relu.attrs == (OdsAttr(name="alpha", type="float", cpp_type="float", default=None, value=0.0),)
+    assert relu.traits == ("NoSideEffect", "UserOpCompatibleInterface")
+    assert relu.flags == (
+        "has_logical_tensor_desc_infer_fn",
+        "has_physical_tensor_desc_infer_fn",
+        "has_get_sbp_fn",
+        "has_data_type_infer_fn",
+    )
+    assert (relu.line, relu.column, relu.output_buffer_num) == (4, 5, None)
+    assert [(arg.name, arg.kind) for arg in pool.inputs + pool.outputs] == [
+        ("in", "variadic"),
+        ("bias", "optional"),
+        ("out", "tensor"),
+        ("more", "variadic"),
+    ]
+    assert [(attr.name, attr.type, attr.default, attr.value) for attr in pool.attrs] == [
+        ("kernel_size", "list[int32]", None, ()),
+        ("padding", "string", '"same"', "same"),
+        ("axis", "int64", "-1", -1),
+        ("ceil", "bool", "true", True),
+    ]
+    assert pool.traits == ("NoMemoryEffect", "NoGrad", "CpuOnly", "SupportNonContiguous")
+    assert pool.has_trait("NoSideEffect") and not relu.has_trait("NoGrad")
+    assert (pool.summary, pool.flags, pool.output_buffer_num) == ("Pools.", ("has_check_fn",), 2)
+    assert pool2.flags == () and pool2.attrs[0].cpp_type == "double"
+
+
+def test_upstream_includes_are_the_prelude(tmp_path):
+    (tmp_path / "ops.td").write_text(
+        'include "OneFlow/OneFlowBase.td"\ninclude "/mlir/IR/OpBase.td"\ndef OneFlow_AOp : OneFlow_BaseOp<"a">;\n'
+    )
+    assert [op.name for op in read_ops(tmp_path / "ops.td")] == ["a"]
+
+
+def test_a_users_base_file_takes_the_preludes_place(tmp_path):
+    folder = tmp_path / "include" / "OneFlow"
+    folder.mkdir(parents=True)
+    (folder / "OneFlowBase.td").write_text(
+        "class OneFlow_BaseOp<string n, list<Trait> t = []> : Op<OneFlow_Dialect, n, t> { dag input = "
+        "(ins Optional<OneFlow_Tensor>:$UserSourceOpTickInput); dag output = (outs); dag attrs = (ins); "
+        "bit has_own = 0; }"
+    )
+    (tmp_path / "ops.td").write_text(
+        'include "OneFlow/OneFlowBase.td"\ndef OneFlow_AOp : OneFlow_BaseOp<"a"> { let has_own = 1; }\n'
+    )
+    (op,) = read_ops(tmp_path / "ops.td", include_dirs=[tmp_path / "include"])
+    assert op.flags == ("has_own",) and op.inputs == ()
+
+
+def test_defines_choose(tmp_path):
+    (tmp_path / "ops.td").write_text(
+        '#ifdef GET_ONEFLOW_MATH_OP_DEFINITIONS\ndef OneFlow_AOp : OneFlow_BaseOp<"a">;\n#endif\n'
+    )
+    assert read_ops(tmp_path / "ops.td") == ()
+    assert len(read_ops(tmp_path / "ops.td", defines=["GET_ONEFLOW_MATH_OP_DEFINITIONS"])) == 1
+
+
+@pytest.mark.parametrize(
+    "text, type, value",
+    [
+        ("0.", "float", 0.0),
+        ("1e-5f", "float", 1e-5),
+        ("-1", "int64", -1),
+        ("0.", "int64", 0),
+        ("0.", "bool", False),
+        ("true", "bool", True),
+        ("0x10", "int32", 16),
+        ('"a" "b"', "string", "ab"),
+        ('std::string("x")', "string", "x"),
+        ("{1, 2}", "list[int32]", (1, 2)),
+        ("std::vector<float>({1.5, 2})", "list[float]", (1.5, 2.0)),
+        ("Shape({2, 3})", "shape", (2, 3)),
+        ("{Shape({1}), {2, 3}}", "list[shape]", ((1,), (2, 3))),
+        ("Shape()", "shape", ()),
+        ("DataType::kFloat", "data_type", "float32"),
+        ("{kInt32, DataType::kBool}", "list[data_type]", ("int32", "bool")),
+        ('{"a,b", "c"}', "list[string]", ("a,b", "c")),
+        ("std::numeric_limits<float>::infinity()", "float", float("inf")),
+        ("1", "complex", 1 + 0j),
+        ("MyConstant()", "float", None),
+        ("{f()}", "list[int32]", None),
+    ],
+)
+def test_defaults_for_python(text, type, value):
+    assert python_value(text, type) == value
+
+
+def test_second_read_is_the_same_and_from_the_cache(own_cache):
+    first = read_ops(CORPUS / "ops.td")
+    (entry,) = own_cache.glob("*.json")
+    kept = json.loads(entry.read_text())
+    kept["ops"][0]["name"] = "from_the_cache"
+    entry.write_text(json.dumps(kept))
+    second = read_ops(CORPUS / "ops.td")
+    assert second[0].name == "from_the_cache" and second[1:] == first[1:]
+
+
+def test_changed_include_is_noticed(tmp_path):
+    (tmp_path / "inner.td").write_text('def OneFlow_AOp : OneFlow_BaseOp<"a">;')
+    (tmp_path / "ops.td").write_text('include "inner.td"')
+    assert [op.name for op in read_ops(tmp_path / "ops.td")] == ["a"]
+    (tmp_path / "inner.td").write_text('def OneFlow_AOp : OneFlow_BaseOp<"b">;')
+    assert [op.name for op in read_ops(tmp_path / "ops.td")] == ["b"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"includes": {}}', b'{"includes": {}, "ops": [{}]}'])
+def test_damaged_cache_is_read_over(content, own_cache):
+    first = read_ops(CORPUS / "ops.td")
+    (entry,) = own_cache.glob("*.json")
+    entry.write_bytes(content)
+    assert read_ops(CORPUS / "ops.td") == first
+
+
+def test_700_ops_are_read_fast(tmp_path):
+    text = (CORPUS / "ops.td").read_text()
+    body = text[text.index("{") : text.index("class Pool")]
+    lines = [
+        f'def OneFlow_Gen{i}Op : OneFlow_BaseOp<"gen{i}", [NoMemoryEffect]> {body}\n// {i}\n\n\n' for i in range(800)
+    ]
+    path = tmp_path / "many.td"
+    path.write_text("".join(lines))
+    assert path.read_text().count("\n") > 9000
+    times = []
+    for _ in range(2):
+        start = time.process_time()
+        assert len(read_ops(path)) == 800
+        times.append(time.process_time() - start)
+    assert times[0] < 2 and times[1] < 0.1, times
+
+
+def test_broken_file_is_not_cached(tmp_path, own_cache):
+    (tmp_path / "bad.td").write_text("def a")
+    for _ in range(2):
+        with pytest.raises(OdsError):
+            read_ops(tmp_path / "bad.td")
+    assert not own_cache.exists()
