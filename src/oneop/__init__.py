@@ -1,5 +1,8 @@
 """oneop: define an operator once; call it, differentiate it, compile it, shard it, prove it."""
 
+import importlib
+from typing import TYPE_CHECKING
+
 from torch import Tensor as Tensor
 from torch import bfloat16 as bfloat16
 from torch import bool as bool  # noqa: A004 - the seeds spell dtypes `flow.float32`
@@ -18,6 +21,7 @@ from oneop import errors as errors
 from oneop import ops as ops
 from oneop import sysconfig as sysconfig
 from oneop import typing as typing
+from oneop import util as util
 from oneop._build.library import Library as Library
 from oneop._build.library import build as build
 from oneop._loader import LoadedLibrary as LoadedLibrary
@@ -33,29 +37,114 @@ from oneop.registry import show as show
 from oneop.settings import settings as settings
 from oneop.user_op import user_op_builder as user_op_builder
 
+if TYPE_CHECKING:
+    from oneop.jobs import checkpoint as checkpoint
+    from oneop.jobs import optimizer as optimizer
+    from oneop.jobs import scope as scope
+    from oneop.jobs.function import global_function as global_function
+    from oneop.jobs.function_config import FunctionConfig as FunctionConfig
+    from oneop.jobs.function_config import function_config as function_config
+    from oneop.jobs.graph import Graph as Graph
+    from oneop.jobs.graph import compile_job as compile_job
+    from oneop.jobs.initializers import constant_initializer as constant_initializer
+    from oneop.jobs.initializers import glorot_normal_initializer as glorot_normal_initializer
+    from oneop.jobs.initializers import glorot_uniform_initializer as glorot_uniform_initializer
+    from oneop.jobs.initializers import kaiming_initializer as kaiming_initializer
+    from oneop.jobs.initializers import ones_initializer as ones_initializer
+    from oneop.jobs.initializers import random_normal_initializer as random_normal_initializer
+    from oneop.jobs.initializers import random_uniform_initializer as random_uniform_initializer
+    from oneop.jobs.initializers import truncated_normal as truncated_normal
+    from oneop.jobs.initializers import truncated_normal_initializer as truncated_normal_initializer
+    from oneop.jobs.initializers import xavier_normal_initializer as xavier_normal_initializer
+    from oneop.jobs.initializers import xavier_uniform_initializer as xavier_uniform_initializer
+    from oneop.jobs.initializers import zeros_initializer as zeros_initializer
+    from oneop.jobs.session import clear_default_session as clear_default_session
+    from oneop.jobs.variables import get_variable as get_variable
+    from oneop.jobs.variables import watch as watch
+    from oneop.jobs.variables import watch_diff as watch_diff
+
+#: Names that are imported when they are first used, because what they need takes time to import.
+_LATER = {
+    "checkpoint": "jobs.checkpoint",
+    "optimizer": "jobs.optimizer",
+    "scope": "jobs.scope",
+    "global_function": "jobs.function:global_function",
+    "FunctionConfig": "jobs.function_config:FunctionConfig",
+    "function_config": "jobs.function_config:function_config",
+    "Graph": "jobs.graph:Graph",
+    "compile_job": "jobs.graph:compile_job",
+    "clear_default_session": "jobs.session:clear_default_session",
+    "get_variable": "jobs.variables:get_variable",
+    "watch": "jobs.variables:watch",
+    "watch_diff": "jobs.variables:watch_diff",
+} | {
+    name: f"jobs.initializers:{name}"
+    for name in (
+        "constant_initializer",
+        "glorot_normal_initializer",
+        "glorot_uniform_initializer",
+        "kaiming_initializer",
+        "ones_initializer",
+        "random_normal_initializer",
+        "random_uniform_initializer",
+        "truncated_normal",
+        "truncated_normal_initializer",
+        "xavier_normal_initializer",
+        "xavier_uniform_initializer",
+        "zeros_initializer",
+    )
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'oneop' has no attribute {name!r}")
+    module, _, attribute = _LATER[name].partition(":")
+    found: object = importlib.import_module(f"oneop.{module}")
+    if attribute:
+        found = getattr(found, attribute)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
 double = float64
 float = float32  # noqa: A001
 char = int8
 
 __all__ = [
+    "Graph",
     "Library",
     "LoadedLibrary",
     "OneopError",
     "Tensor",
     "__version__",
     "build",
+    "checkpoint",
+    "clear_default_session",
+    "compile_job",
     "config",
     "errors",
     "get_op",
+    "get_variable",
+    "global_function",
     "list_ops",
     "list_pending",
     "load",
     "load_inline",
     "ops",
+    "optimizer",
     "sbp_signatures",
+    "scope",
     "settings",
     "show",
     "sysconfig",
     "typing",
     "user_op_builder",
+    "util",
+    "watch",
+    "watch_diff",
 ]

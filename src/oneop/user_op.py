@@ -10,6 +10,7 @@ import torch
 
 from oneop._runtime import find_op
 from oneop.errors import ArgumentError
+from oneop.jobs.context import current_context
 from oneop.registry import ArgDef, OpDef, get_op
 
 
@@ -118,6 +119,9 @@ class UserOp:
 
     def InferAndTryRun(self) -> UserOp:
         """Run the op; the results are in `SoleOutputBlob`, `RemoteBlobList` and `RemoteBlobDict`."""
+        context = current_context()
+        if context is not None:
+            self._name = context.name_op(self._name, self._op.name)
         arguments: dict[str, Any] = {**self._inputs, **self._attrs}
         counts = [self._outputs.get(arg.name, 0 if arg.is_optional else arg.count) for arg in self._op.outputs]
         if any(arg.is_optional or arg.count_is_minimum for arg in self._op.outputs):

@@ -1,0 +1,1 @@
+"""Jobs: functions traced once, planned, then run from C++."""

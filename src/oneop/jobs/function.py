@@ -1,0 +1,158 @@
+"""`@global_function`: jobs on numpy in and numpy out."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future as AsyncResult
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from torch.utils import _pytree as pytree
+
+from oneop import typing as tp
+from oneop._runtime import core
+from oneop.errors import ArgumentError
+from oneop.jobs.annotations import Signature, bind_values, check_returns, convert_results, read_signature
+from oneop.jobs.context import current_context
+from oneop.jobs.function_config import FunctionConfig
+from oneop.jobs.job import CompiledJob, compile_traced
+from oneop.jobs.plan_view import PlanView
+from oneop.jobs.profile import JobProfile, profile_job
+
+
+def global_function(
+    type: str | FunctionConfig = "predict",
+    function_config: FunctionConfig | None = None,
+    *,
+    backend: str | None = None,
+) -> Callable[[Callable[..., Any]], Job]:
+    """Make a job of a function whose parameters and result are annotated, see `oneop.typing`.
+
+    A "predict" job computes; a "train" job also updates its variables and must call `minimize`. It is traced at its first
+    call. `backend` is "planned" (our own), "inductor" (torch.compile of the traced graph) or "eager".
+    """
+    if isinstance(type, FunctionConfig):  # the older order of arguments
+        type, function_config = "predict", type
+    if type not in ("predict", "train"):
+        raise ArgumentError(f'global_function: expected type "predict" or "train", found {type!r}')
+    config = function_config or FunctionConfig()
+    return lambda fn: Job(fn, is_train=type == "train", backend=backend or config.backend)
+
+
+class Job:
+    """A function that is traced and planned once. Call it like the function."""
+
+    def __init__(self, fn: Callable[..., Any], *, is_train: bool, backend: str) -> None:
+        """Read the annotations of the function. Raises `ArgumentError` if they are missing or wrong."""
+        functools.update_wrapper(self, fn)
+        self._name = fn.__name__
+        self._fn = fn
+        self._signature = read_signature(fn, self._name)
+        self._is_train = is_train
+        self._backend = backend
+        self._compiled: CompiledJob | None = None
+        self._quick: Callable[..., Any] = self._call
+        self._lock = threading.Lock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the job."""
+        return self._quick(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """Return the name and kind of the job."""
+        return f"<oneop {'train' if self._is_train else 'predict'} job {self._name}>"
+
+    def plan(self) -> PlanView:
+        """Return the plan, made now if the job has not run yet. Print it, or write it with `to_html`."""
+        return PlanView(self.compile().plan)
+
+    def profile(self, count: int = 20) -> JobProfile:
+        """Run the job `count` times on what its inputs hold, and return the time and bytes of each step.
+
+        A train job changes its variables by that.
+        """
+        return profile_job(self.compile(), count)
+
+    def compile(self) -> CompiledJob:
+        """Trace and plan the job now instead of at its first call."""
+        with self._lock:
+            if self._compiled is None:
+                if current_context() is not None:
+                    raise ArgumentError(f'job "{self._name}" is called inside another job\n  call the function itself there')
+                compiled = compile_traced(
+                    self._name, self._body, self._signature.input_specs(), is_train=self._is_train, backend=self._backend
+                )
+                check_returns(self._signature, compiled.traced.output_spec)
+                self._compiled = compiled
+                self._quick = _quick_call(compiled, self._signature, self._call) or self._call
+            return self._compiled
+
+    def _body(self, *flat: Any) -> Any:
+        return self._fn(*self._signature.nest(flat))
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        values = bind_values(self._signature, args, kwargs)
+        compiled = self.compile()
+        if self._signature.is_callback:
+            return _Pending(_worker().submit(self._run, compiled, values))
+        return self._run(compiled, values)
+
+    def _run(self, compiled: CompiledJob, values: list[Any]) -> Any:
+        with compiled.lock:
+            flat = compiled.run(values)
+            return convert_results(self._signature, pytree.tree_unflatten(flat, compiled.traced.output_spec))
+
+
+class _Pending:
+    """A run on its way: call it with a function that takes the result."""
+
+    def __init__(self, result: AsyncResult[Any]) -> None:
+        self._result = result
+
+    def __call__(self, callback: Callable[[Any], object]) -> None:
+        self._result.add_done_callback(lambda done: callback(done.result()))
+
+    def wait(self) -> Any:
+        """Return the result when it is there; raises what the job raised."""
+        return self._result.result()
+
+
+@functools.cache
+def _worker() -> ThreadPoolExecutor:
+    """Return the one thread on which asynchronous jobs run, in order."""
+    return ThreadPoolExecutor(1, thread_name_prefix="oneop-job")
+
+
+def _quick_call(compiled: CompiledJob, signature: Signature, general: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return the C++ entry where nothing but arrays goes in and out, else None."""
+    bound = compiled.bound
+    plain = (
+        bound is not None
+        and not compiled.needs_prologue
+        and not compiled.has_watches
+        and not signature.is_callback
+        and not bound.changes_inputs
+        and compiled.traced.device.type == "cpu"
+        and all(isinstance(p, tp.Placeholder) and p.kind == "Numpy" for _, p in signature.parameters)
+    )
+    spec = compiled.traced.output_spec
+    as_tuple = spec.type is tuple
+    if not plain or not (spec.is_leaf() or (as_tuple and all(child.is_leaf() for child in spec.children()))):
+        return None
+    returns = [signature.returns] if not as_tuple else list(getattr(signature.returns, "__args__", ()))
+    if not returns or any(kind not in (tp.Numpy, Ellipsis) for kind in returns):
+        return None
+    assert bound is not None
+    outputs = bound.outputs
+    try:
+        dtypes = tuple(output.numpy().dtype for output in outputs)
+    except TypeError:  # numpy has no such dtype
+        return None
+    shapes = tuple(tuple(output.shape) for output in outputs)
+    entry: Callable[..., Any] | None = core().make_job_call(
+        bound.program, bound.inputs, outputs, shapes, dtypes, as_tuple, np.empty, general
+    )
+    return entry

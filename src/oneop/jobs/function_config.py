@@ -1,0 +1,27 @@
+"""Settings of one job."""
+
+from __future__ import annotations
+
+import torch
+
+
+class FunctionConfig:
+    """Settings of a job; setters of older programs that have no meaning here are accepted."""
+
+    def __init__(self) -> None:
+        """Start with the usual settings."""
+        self.backend = "planned"
+        self._data_type = torch.float32
+
+    def default_data_type(self, value: torch.dtype = torch.float32) -> None:
+        """Set the dtype of variables that name none."""
+        self._data_type = value
+
+    def default_logical_view(self, value: object = None) -> None:
+        """Accept a view; there is one only."""
+
+    def default_placement_scope(self, value: object = None) -> None:
+        """Accept a placement; use `scope.placement` in the job."""
+
+
+function_config = FunctionConfig

@@ -1,0 +1,87 @@
+"""Planned jobs for people who come from torch: tensors in, tensors out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from oneop.errors import ArgumentError
+from oneop.jobs.job import CompiledJob, compile_traced
+from oneop.jobs.plan_view import PlanView
+from oneop.jobs.profile import JobProfile, profile_job
+from oneop.jobs.trace import InputSpec
+
+
+class TensorJob:
+    """A function on tensors, traced for the shapes of its example inputs."""
+
+    def __init__(self, name: str, fn: Callable[..., Any], examples: Sequence[torch.Tensor], backend: str) -> None:
+        """Trace and plan the function."""
+        specs = []
+        for i, example in enumerate(examples):
+            if not isinstance(example, torch.Tensor):
+                raise ArgumentError(f'job "{name}", input {i}: expected a tensor, found {type(example).__name__}')
+            specs.append(InputSpec(name=f"input {i}", shape=tuple(example.shape), dtype=example.dtype))
+        self.compiled: CompiledJob = compile_traced(name, fn, specs, is_train=False, backend=backend)
+
+    def __call__(self, *inputs: torch.Tensor) -> Any:
+        """Run the job. Raises `ArgumentError` for other shapes or dtypes than those it was traced for."""
+        traced = self.compiled.traced
+        if len(inputs) != len(traced.inputs):
+            raise ArgumentError(f'job "{traced.name}" takes {len(traced.inputs)} tensors, found {len(inputs)}')
+        for spec, value in zip(traced.inputs, inputs, strict=True):
+            if not isinstance(value, torch.Tensor) or tuple(value.shape) != spec.shape or value.dtype != spec.dtype:
+                found = f"{value.dtype} {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+                raise ArgumentError(
+                    f'job "{traced.name}", {spec.name}: expected {spec.dtype} {spec.shape}, found {found}\n'
+                    "  a job is planned for fixed shapes: make another one for others"
+                )
+        with self.compiled.lock:
+            results = [result.clone() for result in self.compiled.run([value.detach() for value in inputs])]
+        return pytree.tree_unflatten(results, traced.output_spec)
+
+    def plan(self) -> PlanView:
+        """Return the plan."""
+        return PlanView(self.compiled.plan)
+
+    def profile(self, count: int = 20) -> JobProfile:
+        """Return the time and bytes of each step."""
+        return profile_job(self.compiled, count)
+
+
+def compile_job(
+    fn: Callable[..., Any], example_inputs: Sequence[torch.Tensor], *, name: str | None = None, backend: str = "planned"
+) -> TensorJob:
+    """Trace and plan a function on tensors like `example_inputs`. It computes without gradients."""
+    return TensorJob(name or getattr(fn, "__name__", "job"), fn, example_inputs, backend)
+
+
+class Graph:
+    """The class form: define `build`, make an object, call it. It is traced once for each set of input shapes."""
+
+    backend = "planned"
+
+    def __init__(self) -> None:
+        """Start with nothing traced."""
+        self._jobs: dict[tuple[Any, ...], TensorJob] = {}
+
+    def build(self, *inputs: torch.Tensor) -> Any:
+        """Compute the results from the inputs. Define it in the subclass."""
+        raise NotImplementedError(f"{type(self).__name__} does not define build(self, ...)")
+
+    def __call__(self, *inputs: torch.Tensor) -> Any:
+        """Run the graph."""
+        return self.job_for(*inputs)(*inputs)
+
+    def job_for(self, *inputs: torch.Tensor) -> TensorJob:
+        """Return the planned job for inputs like these."""
+        if "_jobs" not in vars(self):
+            raise ArgumentError(f"{type(self).__name__}: call super().__init__() in its __init__")
+        key = tuple((tuple(value.shape), value.dtype) for value in inputs if isinstance(value, torch.Tensor))
+        job = self._jobs.get(key)
+        if job is None:
+            job = self._jobs[key] = TensorJob(type(self).__name__, self.build, inputs, self.backend)
+        return job

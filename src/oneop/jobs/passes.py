@@ -1,0 +1,99 @@
+"""Making a traced graph smaller before it is planned: what does nothing, is not used, or is computed twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Graph, GraphModule, Node
+
+from oneop.jobs.schema import CONSTANT_MAKERS, aten, changed_inputs, is_op, is_ours, is_random
+
+_NOTHING = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
+
+
+def simplify(module: GraphModule) -> None:
+    """Run all passes, in place."""
+    graph = module.graph
+    drop_identities(graph)
+    drop_dead(graph)
+    merge_common(graph)
+    drop_dead(graph)
+    graph.lint()
+    module.recompile()
+
+
+def drop_identities(graph: Graph) -> None:
+    """Remove ops that hand on their argument."""
+    for node in list(graph.nodes):
+        if is_op(node) and (node.target in _NOTHING or _is_needless_expand(node)):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+
+
+def _is_needless_expand(node: Node) -> bool:
+    if node.target is not aten.expand.default:
+        return False
+    before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
+    return before.shape == after.shape and before.stride() == after.stride()
+
+
+def drop_dead(graph: Graph) -> None:
+    """Remove ops whose results nobody uses and that change nothing."""
+    for node in reversed(list(graph.nodes)):
+        if node.op in ("call_function", "get_attr") and not node.users and not changed_inputs(node):
+            graph.erase_node(node)
+
+
+def merge_common(graph: Graph) -> None:
+    """Let equal calls of pure ops share one result.
+
+    Ops of ours are left alone, since a kernel may keep state, and so is whatever touches a tensor that is changed in
+    place before.
+    """
+    seen: dict[Any, Node] = {}
+    changed: set[Node] = set()
+    for node in list(graph.nodes):
+        for argument in changed_inputs(node):
+            changed |= _views_of_same(argument)
+        if not is_op(node) or is_ours(node) or is_random(node.target) or node.target._schema.is_mutable:
+            continue
+        if node.target in CONSTANT_MAKERS and any(changed_inputs(user) for user in node.users):
+            continue
+        if any(argument in changed for argument in node.all_input_nodes):
+            continue
+        key = _key_of(node)
+        first = seen.setdefault(key, node)
+        if first is not node:
+            node.replace_all_uses_with(first)
+            graph.erase_node(node)
+
+
+def _views_of_same(node: Node) -> set[Node]:
+    """Return the node, what it is a view of, and all views of that."""
+    from oneop.jobs.schema import is_view
+
+    root = node
+    while is_op(root) and is_view(root.target):
+        root = root.args[0]  # type: ignore[assignment]
+    found, queue = set(), [root]
+    while queue:
+        one = queue.pop()
+        if one not in found:
+            found.add(one)
+            queue += [user for user in one.users if is_op(user) and is_view(user.target) and user.args[0] is one]
+    return found
+
+
+def _key_of(node: Node) -> Any:
+    return (node.target, _freeze(node.args), _freeze(node.kwargs))
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_freeze(item) for item in value)
+    if isinstance(value, dict):
+        return tuple(sorted((key, _freeze(item)) for key, item in value.items()))
+    if isinstance(value, torch.fx.node.Node):
+        return value
+    return (type(value), value)

@@ -1,0 +1,318 @@
+"""Planning: which steps a graph becomes, which buffers they need, and where those are.
+
+Every tensor of the graph is a view of a buffer. Inputs, outputs, variables and constants have buffers of their own; all
+others share one arena. Views are worked out now, so they cost nothing when the job runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from oneop._runtime import core
+from oneop.errors import ArgumentError
+from oneop.jobs.memory import Lifetime, MemoryPlan, plan_memory
+from oneop.jobs.schema import (
+    CONSTANT_MAKERS,
+    changed_inputs,
+    full_arguments,
+    is_getitem,
+    is_op,
+    is_ours,
+    is_pointwise,
+    is_view,
+    out_variant,
+)
+from oneop.jobs.trace import TracedJob
+
+FOREVER = 1 << 60
+
+
+@dataclass(eq=False)
+class Buffer:
+    """Memory for one or more tensors of the graph, one after the other."""
+
+    kind: str  # "input", "held", "constant", "output", "arena"
+    nbytes: int
+    first: int
+    last: int
+    offset: int = -1  # in the arena
+    shared_by: int = 1  # tensors that lie in it because a kernel works in place
+
+
+@dataclass(eq=False, kw_only=True)
+class Step:
+    """One thing to do at run time. `kind` is "kernel", "torch", "copy" or "python"."""
+
+    kind: str
+    node: Node
+    name: str
+    kernel: str = ""  # file:line
+    outputs: list[tuple[Buffer, torch.Tensor]] = field(default_factory=list)  # with the fake tensor
+    copies: dict[Node, Buffer] = field(default_factory=dict)  # inputs that must be contiguous and are not
+    tmp: Buffer | None = None
+    in_place: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPlan:
+    """Steps and buffers, before there is any memory."""
+
+    traced: TracedJob
+    steps: tuple[Step, ...]
+    buffer_of: dict[Node, Buffer]  # of the node, or of what it is a view of
+    buffers: tuple[Buffer, ...]  # those in the arena
+    constants: dict[Node, torch.Tensor]
+    outputs: tuple[tuple[Node, Buffer | None], ...]  # a result, and the buffer it must be copied to, if any
+    memory: MemoryPlan
+
+
+def plan_job(traced: TracedJob) -> JobPlan:
+    """Return the plan of a job. Raises `ArgumentError` for what a static plan cannot hold."""
+    return _Planner(traced).plan()
+
+
+class _Planner:
+    def __init__(self, traced: TracedJob) -> None:
+        self.traced = traced
+        self.nodes = list(traced.graph.graph.nodes)
+        self.index = {node: i for i, node in enumerate(self.nodes)}
+        self.steps: list[Step] = []
+        self.buffer_of: dict[Node, Buffer] = {}
+        self.results_of: dict[Node, list[Buffer]] = {}  # of ops with several outputs
+        self.arena: list[Buffer] = []
+        self.constants: dict[Node, torch.Tensor] = {}
+        self.last_use = self._find_last_uses()
+
+    def plan(self) -> JobPlan:
+        num_inputs = len(self.traced.inputs)
+        placeholders = 0
+        for i, node in enumerate(self.nodes):
+            if node.op == "placeholder":
+                kind = "input" if placeholders < num_inputs else "held"
+                self.buffer_of[node] = Buffer(kind, _nbytes(node.meta["val"]), -1, FOREVER)
+                placeholders += 1
+            elif node.op == "get_attr":
+                value = getattr(self.traced.graph, node.target)
+                self.constants[node] = value
+                self.buffer_of[node] = Buffer("constant", _nbytes(value), -1, FOREVER)
+            elif node.op == "call_function":
+                self._plan_call(i, node)
+        outputs = self._plan_outputs()
+        lifetimes = [Lifetime(buffer.nbytes, buffer.first, buffer.last) for buffer in self.arena]
+        memory = plan_memory(lifetimes)
+        for buffer, offset in zip(self.arena, memory.offsets, strict=True):
+            buffer.offset = offset
+        return JobPlan(
+            traced=self.traced,
+            steps=tuple(self.steps),
+            buffer_of=self.buffer_of,
+            buffers=tuple(self.arena),
+            constants=self.constants,
+            outputs=outputs,
+            memory=memory,
+        )
+
+    # --- lifetimes ------------------------------------------------------------------------------------------------------
+
+    def _find_last_uses(self) -> dict[Node, int]:
+        """Return the last step at which each tensor, or a view of it, is used; results live for ever."""
+        last: dict[Node, int] = {}
+        for i, node in reversed(list(enumerate(self.nodes))):
+            end = FOREVER if node.op == "output" else max(i, last.get(node, i) if self._hands_on(node) else i)
+            for argument in node.all_input_nodes:
+                last[argument] = max(last.get(argument, -1), end)
+        return last
+
+    def _hands_on(self, node: Node) -> bool:
+        """Tell whether a node's value lies in the buffer of its argument."""
+        if is_getitem(node):
+            return True
+        return is_op(node) and (is_view(node.target) or bool(changed_inputs(node)))
+
+    # --- calls ----------------------------------------------------------------------------------------------------------
+
+    def _plan_call(self, i: int, node: Node) -> None:
+        if is_getitem(node):
+            source, number = node.args
+            results = self.results_of.get(source)  # type: ignore[arg-type]
+            self.buffer_of[node] = results[number] if results else self.buffer_of[source]  # type: ignore[index]
+            return
+        if not is_op(node):
+            raise ArgumentError(
+                f'job "{self.traced.name}": {node.target} is not a torch op, a plan cannot hold it\n'
+                '  use global_function(..., backend="eager")'
+            )
+        if is_view(node.target):
+            self.buffer_of[node] = self.buffer_of[node.args[0]]  # type: ignore[index]
+            return
+        changed = changed_inputs(node)
+        if changed:
+            self.steps.append(Step(kind="torch", node=node, name=str(node.target)))
+            self.buffer_of[node] = self.buffer_of[changed[0]]
+            return
+        if self._is_constant(node):
+            self._fold(node)
+            return
+        values = _values_of(node, self.traced.name)
+        if is_ours(node):
+            self._plan_kernel(i, node, values)
+        else:
+            self._plan_torch(i, node, values)
+
+    def _is_constant(self, node: Node) -> bool:
+        """Tell whether a call gives the same each time and nobody writes to what it gives."""
+        if node.target not in CONSTANT_MAKERS:
+            return False
+        queue = [node]
+        while queue:
+            for user in queue.pop().users:
+                if user.op == "output":
+                    return False  # results need buffers of their own
+                if changed_inputs(user):
+                    return False
+                if self._hands_on(user):
+                    queue.append(user)
+        return True
+
+    def _fold(self, node: Node) -> None:
+        value = node.meta["val"]
+        like = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+        args = [like if isinstance(argument, Node) else argument for argument in node.args]
+        self.constants[node] = node.target(*args, **node.kwargs)  # type: ignore[operator]
+        self.buffer_of[node] = Buffer("constant", _nbytes(value), -1, FOREVER)
+
+    def _plan_kernel(self, i: int, node: Node, values: list[torch.Tensor]) -> None:
+        call = describe_call(node, values)
+        step = Step(kind="kernel", node=node, name=node.target.name(), kernel=call["kernel"])  # type: ignore[union-attr]
+        inputs = _tensor_inputs(node)
+        for argument in inputs:
+            if not call["any_strides"] and not argument.meta["val"].is_contiguous():
+                value = argument.meta["val"]
+                step.copies[argument] = Buffer("arena", value.numel() * value.dtype.itemsize, i, i)
+                self.arena.append(step.copies[argument])
+        shared = {
+            output: inputs[number]
+            for output, number, is_mutable in call["inplace"]
+            if is_mutable and inputs[number] not in step.copies
+        }
+        self._add_outputs(i, node, values, step, shared)
+        if call["tmp_bytes"]:
+            step.tmp = Buffer("arena", call["tmp_bytes"], i, i)
+            self.arena.append(step.tmp)
+        self.steps.append(step)
+
+    def _plan_torch(self, i: int, node: Node, values: list[torch.Tensor]) -> None:
+        has_out = out_variant(node.target) is not None
+        step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
+        shared = {}
+        if has_out and len(values) == 1 and is_pointwise(node.target):
+            candidates = [argument for argument in _tensor_inputs(node) if _same_layout(argument.meta["val"], values[0])]
+            if candidates:
+                shared[0] = candidates[0]
+        self._add_outputs(i, node, values, step, shared)
+        self.steps.append(step)
+
+    def _add_outputs(
+        self, i: int, node: Node, values: list[torch.Tensor], step: Step, shared: dict[int, Node]
+    ) -> None:
+        """Give each output a buffer: that of a dying input if they may share it, else a new one."""
+        several = not isinstance(node.meta["val"], torch.Tensor)
+        users = {user.args[1]: user for user in node.users if is_getitem(user)} if several else {0: node}
+        for number, value in enumerate(values):
+            owner = users.get(number)
+            end = i if owner is None else self.last_use.get(owner, i)
+            buffer = self._share(i, shared.get(number), value, end)
+            if buffer is None:
+                buffer = Buffer("output" if end == FOREVER else "arena", _nbytes(value), i, end)
+                if buffer.kind == "arena":
+                    self.arena.append(buffer)
+            else:
+                step.in_place = True
+            step.outputs.append((buffer, value))
+        if several:
+            self.results_of[node] = [buffer for buffer, _ in step.outputs]
+        else:
+            self.buffer_of[node] = step.outputs[0][0]
+
+    def _share(self, i: int, source: Node | None, value: torch.Tensor, end: int) -> Buffer | None:
+        if source is None or end == FOREVER:
+            return None
+        buffer = self.buffer_of[source]
+        fits = buffer.kind == "arena" and buffer.last == i and _same_layout(source.meta["val"], value)
+        if not fits or buffer.nbytes != _nbytes(value):
+            return None
+        buffer.last = end
+        buffer.shared_by += 1
+        return buffer
+
+    # --- results ----------------------------------------------------------------------------------------------------------
+
+    def _plan_outputs(self) -> tuple[tuple[Node, Buffer | None], ...]:
+        planned = []
+        taken: set[int] = set()
+        for node in self.nodes[-1].args[0]:
+            if not isinstance(node, Node):
+                raise ArgumentError(f'job "{self.traced.name}": a result is {node!r}, not a blob')
+            buffer = self.buffer_of[node]
+            value = node.meta["val"]
+            own = buffer.kind == "output" and id(buffer) not in taken and value.is_contiguous()
+            own = own and buffer.nbytes == _nbytes(value)
+            taken.add(id(buffer))
+            size = value.numel() * value.dtype.itemsize
+            planned.append((node, None if own else Buffer("output", size, -1, FOREVER)))
+        return tuple(planned)
+
+
+def describe_call(node: Node, values: list[torch.Tensor]) -> dict[str, Any]:
+    """Return what the core says about a call of an op of ours: kernel, scratch, in-place proposals."""
+    from oneop.registry import get_op
+
+    op = get_op(node.target._opname)  # type: ignore[union-attr]
+    arguments = full_arguments(node)
+    inputs = []
+    for value in arguments[: len(op.inputs)]:
+        nodes = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+        inputs.append([(tuple(n.meta["val"].shape), n.meta["val"].dtype) for n in nodes])
+    attrs = dict(zip((attr.name for attr in op.attrs), arguments[len(op.inputs) :], strict=False))
+    if any(arg.is_optional or arg.count_is_minimum for arg in op.outputs):
+        counts = list(arguments[len(op.inputs) + len(op.attrs)])
+    else:
+        counts = [arg.count for arg in op.outputs]
+    given = {name: value for name, value in attrs.items() if value is not None}
+    device = {"cpu": 1, "cuda": 2}.get(values[0].device.type if values else "cpu", 1)
+    return core().describe_call(op.name, inputs, counts, given, device)  # type: ignore[no-any-return]
+
+
+def _tensor_inputs(node: Node) -> list[Node]:
+    found: list[Node] = []
+    for value in full_arguments(node):
+        found += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
+    return found
+
+
+def _values_of(node: Node, job: str) -> list[torch.Tensor]:
+    value = node.meta["val"]
+    values = [value] if isinstance(value, torch.Tensor) else list(value)
+    for one in values:
+        if isinstance(one, torch.Tensor) and any(not isinstance(n, int) for n in one.shape):
+            raise ArgumentError(
+                f'job "{job}": the output shape of {node.target} depends on data, a static plan cannot hold it\n'
+                '  use global_function(..., backend="eager")'
+            )
+    return [one for one in values if isinstance(one, torch.Tensor)]
+
+
+def _same_layout(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype and a.device == b.device
+
+
+def _nbytes(value: torch.Tensor) -> int:
+    """Return the bytes from the first to the last element, whatever the strides."""
+    if value.numel() == 0:
+        return 0
+    last = sum((n - 1) * step for n, step in zip(value.shape, value.stride(), strict=True))
+    return (int(last) + 1) * value.dtype.itemsize

@@ -1,0 +1,86 @@
+"""What each step of a job costs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+from torch.fx import Node
+
+from oneop.jobs.job import CompiledJob
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepProfile:
+    """One step: its least time, the bytes it reads and writes, and how that compares with copying them."""
+
+    name: str
+    seconds: float
+    nbytes: int
+    of_bandwidth: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobProfile:
+    """All steps of a job, and the memory bandwidth of the machine in bytes per second."""
+
+    job: str
+    steps: tuple[StepProfile, ...]
+    bandwidth: float
+
+    @property
+    def seconds(self) -> float:
+        """The time of all steps together."""
+        return sum(step.seconds for step in self.steps)
+
+    def __str__(self) -> str:
+        """Return a table, the costliest steps first."""
+        width = max((len(step.name) for step in self.steps), default=4)
+        lines = [f"job {self.job}: {self.seconds * 1e6:.1f} us in {len(self.steps)} steps, copying runs at {self.bandwidth / 1e9:.1f} GB/s"]
+        lines.append(f"  {'step':{width}}  {'us':>9}  {'share':>6}  {'KiB':>10}  of copy speed")
+        for step in sorted(self.steps, key=lambda step: -step.seconds):
+            share = step.seconds / self.seconds if self.seconds else 0.0
+            lines.append(
+                f"  {step.name:{width}}  {step.seconds * 1e6:9.2f}  {share:6.1%}  {step.nbytes / 1024:10.1f}  {step.of_bandwidth:.2f}"
+            )
+        return "\n".join(lines)
+
+
+def profile_job(compiled: CompiledJob, count: int) -> JobProfile:
+    """Return the profile of a planned job."""
+    plan = compiled.plan
+    assert compiled.bound is not None
+    with compiled.lock:
+        compiled.prologue()
+        times = compiled.bound.program.profile(count)
+    bandwidth = measure_bandwidth()
+    # A planned step may be several bound ones: copies of inputs go before it, those of results come last.
+    steps = []
+    at = 0
+    for step in plan.steps:
+        span = 1 + len(step.copies)
+        nbytes = sum(_nbytes(node) for node in step.node.all_input_nodes) + sum(buffer.nbytes for buffer, _ in step.outputs)
+        seconds = sum(times[at : at + span])
+        rate = nbytes / seconds / bandwidth if seconds else 0.0
+        steps.append(StepProfile(name=step.name, seconds=seconds, nbytes=nbytes, of_bandwidth=rate))
+        at += span
+    for seconds in times[at:]:
+        steps.append(StepProfile(name="copy of a result", seconds=seconds, nbytes=0, of_bandwidth=0.0))
+    return JobProfile(job=compiled.traced.name, steps=tuple(steps), bandwidth=bandwidth)
+
+
+def measure_bandwidth(nbytes: int = 64 << 20) -> float:
+    """Return the bytes per second, read and written, of a large copy on this machine."""
+    source, target = torch.zeros(nbytes, dtype=torch.uint8), torch.empty(nbytes, dtype=torch.uint8)
+    best = float("inf")
+    for _ in range(4):
+        start = time.perf_counter()
+        target.copy_(source)
+        best = min(best, time.perf_counter() - start)
+    return 2 * nbytes / best
+
+
+def _nbytes(node: Node) -> int:
+    value = node.meta.get("val")
+    return value.numel() * value.dtype.itemsize if isinstance(value, torch.Tensor) else 0

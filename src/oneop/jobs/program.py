@@ -1,0 +1,176 @@
+"""From a plan to something that runs: memory is taken, views are worked out, steps are bound to addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from oneop._runtime import core
+from oneop.jobs.planner import Buffer, JobPlan, Step
+from oneop.jobs.schema import aten, changed_inputs, full_arguments, is_getitem, is_op, is_view, out_variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundJob:
+    """A job with its memory. `inputs` are filled, `run` is called, `outputs` are read, by one thread at a time."""
+
+    plan: JobPlan
+    program: Any  # _core.JobProgram
+    inputs: tuple[torch.Tensor, ...]
+    outputs: tuple[torch.Tensor, ...]
+    arena: torch.Tensor
+    changes_inputs: bool
+
+    def run(self) -> None:
+        """Run all steps."""
+        self.program.run()
+
+
+def bind_job(plan: JobPlan) -> BoundJob:
+    """Return the job, ready to run."""
+    with torch.no_grad():
+        return _Binder(plan).bind()
+
+
+class _Binder:
+    def __init__(self, plan: JobPlan) -> None:
+        self.plan = plan
+        self.traced = plan.traced
+        self.device = plan.traced.device
+        self.program = core().JobProgram()
+        self.arena = torch.empty(max(plan.memory.size, 1), dtype=torch.uint8, device=self.device)
+        self.memory: dict[int, torch.Tensor] = {}  # of buffers outside the arena
+        self.env: dict[Node, Any] = {}
+        self.step_of = {step.node: step for step in plan.steps}
+
+    def bind(self) -> BoundJob:
+        nodes = list(self.traced.graph.graph.nodes)
+        placeholders = [node for node in nodes if node.op == "placeholder"]
+        count = len(self.traced.inputs)
+        for node in placeholders[:count]:
+            self.env[node] = self._tensor(self.plan.buffer_of[node], node.meta["val"])
+        held = [*self.traced.held, *([self.traced.rate] if self.traced.rate is not None else [])]
+        for node, value in zip(placeholders[count:], held, strict=True):
+            self.env[node] = value
+        changes_inputs = False
+        for node in nodes:
+            if node in self.plan.constants:
+                self.env[node] = self.plan.constants[node]
+            elif is_getitem(node):
+                self.env[node] = self.env[node.args[0]][node.args[1]]
+            elif node in self.step_of:
+                self._bind_step(self.step_of[node])
+                changes_inputs |= any(self.plan.buffer_of[n].kind == "input" for n in changed_inputs(node))
+            elif is_op(node) and is_view(node.target):
+                self.env[node] = node.target(*self._values(node.args), **self._values(node.kwargs))
+        return BoundJob(
+            plan=self.plan,
+            program=self.program,
+            inputs=tuple(self.env[node] for node in placeholders[:count]),
+            outputs=tuple(self._bind_outputs()),
+            arena=self.arena,
+            changes_inputs=changes_inputs,
+        )
+
+    def _tensor(self, buffer: Buffer, like: torch.Tensor) -> torch.Tensor:
+        """Return a tensor laid out as `like` in the memory of a buffer."""
+        size = max(buffer.nbytes, like.dtype.itemsize)
+        if buffer.kind == "arena":
+            raw = self.arena[buffer.offset : buffer.offset + size]
+        else:
+            raw = self.memory.get(id(buffer))  # type: ignore[assignment]
+            if raw is None:
+                raw = self.memory[id(buffer)] = torch.empty(size, dtype=torch.uint8, device=self.device)
+        return raw.view(like.dtype).as_strided(like.shape, like.stride())
+
+    def _values(self, value: Any) -> Any:
+        return torch.fx.node.map_arg(value, lambda node: self.env[node])
+
+    def _bind_step(self, step: Step) -> None:
+        node = step.node
+        tensors = [self._tensor(buffer, like) for buffer, like in step.outputs]
+        if isinstance(node.meta.get("val"), torch.Tensor) and tensors:
+            self.env[node] = tensors[0]
+        elif tensors:
+            rest = iter(tensors)
+            self.env[node] = tuple(next(rest) if isinstance(v, torch.Tensor) else None for v in node.meta["val"])
+        if step.kind == "kernel":
+            self._bind_kernel(step, tensors)
+        elif step.kind == "python":
+            self.program.add_function(self._function_of(step, tensors))
+        elif changed_inputs(node):
+            arguments = self._values(full_arguments(node))
+            self._add_torch(node.target, arguments)
+            self.env[node] = self.env[changed_inputs(node)[0]]
+        else:
+            found = out_variant(node.target)
+            assert found is not None
+            overload, names = found
+            rest = iter(tensors)
+            given = dict(zip((a.name for a in node.target._schema.arguments), full_arguments(node), strict=True))  # type: ignore[union-attr]
+            arguments = [
+                next(rest) if argument.name in names else self._values(given[argument.name])
+                for argument in overload._schema.arguments
+            ]
+            self._add_torch(overload, arguments)
+
+    def _bind_kernel(self, step: Step, tensors: list[torch.Tensor]) -> None:
+        replaced = dict(self.env)
+        for argument, buffer in step.copies.items():
+            value = argument.meta["val"]
+            copy = self._tensor(buffer, torch.empty(value.shape, dtype=value.dtype, device="meta"))
+            self._add_torch(aten.copy_.default, [copy, self.env[argument], False])
+            replaced[argument] = copy
+        arguments = torch.fx.node.map_arg(full_arguments(step.node), lambda node: replaced[node])
+        tmp = None
+        if step.tmp is not None:
+            tmp = self.arena[step.tmp.offset : step.tmp.offset + step.tmp.nbytes]
+        self.program.add_op(step.node.target._opname, tuple(arguments), tensors, tmp)  # type: ignore[union-attr]
+
+    def _add_torch(self, op: Any, arguments: list[Any]) -> None:
+        converted = [
+            _as_tensor(value) if str(argument.type) == "Tensor" else value
+            for argument, value in zip(op._schema.arguments, arguments, strict=True)
+        ]
+        name, _, overload = op.name().partition(".")
+        self.program.add_torch(name, overload, tuple(converted))
+
+    def _function_of(self, step: Step, tensors: list[torch.Tensor]) -> Callable[[], None]:
+        """Return a step for an op without an out-variant: it allocates, and its results are copied."""
+        target: Any = step.node.target
+        args, kwargs = self._values(step.node.args), self._values(step.node.kwargs)
+
+        def run() -> None:
+            results = target(*args, **kwargs)
+            found = [results] if isinstance(results, torch.Tensor) else [r for r in results if r is not None]
+            for tensor, result in zip(tensors, found, strict=True):
+                tensor.copy_(result)
+
+        return run
+
+    def _bind_outputs(self) -> list[torch.Tensor]:
+        outputs = []
+        for node, buffer in self.plan.outputs:
+            if buffer is None:
+                outputs.append(self.env[node])
+                continue
+            value = node.meta["val"]
+            result = self._tensor(buffer, torch.empty(value.shape, dtype=value.dtype, device="meta"))
+            self._add_torch(aten.copy_.default, [result, self.env[node], False])
+            outputs.append(result)
+        return outputs
+
+
+def _as_tensor(value: Any) -> Any:
+    """Return a number as the 0-d tensor that torch itself would make of it, in full precision."""
+    if isinstance(value, bool):
+        return torch.tensor(value)
+    if isinstance(value, int):
+        return torch.tensor(value, dtype=torch.int64)
+    if isinstance(value, float):
+        return torch.tensor(value, dtype=torch.float64)
+    return value

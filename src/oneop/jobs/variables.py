@@ -1,0 +1,57 @@
+"""Variables and watches, as job functions ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from oneop.errors import ArgumentError
+from oneop.jobs.context import Watch, require_context
+from oneop.jobs.initializers import Initializer, zeros_initializer
+from oneop.jobs.session import VariableSpec
+
+
+def get_variable(
+    name: str,
+    shape: Sequence[int] | None = None,
+    dtype: torch.dtype = torch.float32,
+    initializer: Initializer | None = None,
+    regularizer: object = None,
+    trainable: bool = True,
+    model_name: str | None = None,
+) -> torch.Tensor:
+    """Return the variable of this name; all jobs that ask for it share it.
+
+    It is made at the first use, by `initializer` (zeros by default). Raises `ArgumentError` outside a job, or if it is
+    there with another shape or dtype.
+    """
+    context = require_context("get_variable")
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"get_variable: expected a name, found {name!r}")
+    if shape is None:
+        raise ArgumentError(f'get_variable("{name}"): it needs a shape')
+    if regularizer is not None:
+        raise ArgumentError(f'get_variable("{name}"): regularizers are not supported\n  use weight_decay of the optimizer')
+    return context.variable(
+        VariableSpec(
+            name=context.qualified(name),
+            shape=tuple(int(n) for n in shape),
+            dtype=dtype,
+            initializer=initializer or zeros_initializer(),
+            trainable=trainable,
+        )
+    )
+
+
+def watch(blob: torch.Tensor, callback: Callable[..., object] = print) -> None:
+    """Call `callback` with the value of a blob, as a numpy array, after each run of the job."""
+    require_context("watch").watches.append(Watch(blob, callback, is_grad=False))
+
+
+def watch_diff(blob: torch.Tensor, callback: Callable[..., object] = print) -> None:
+    """Call `callback` with the gradient of the loss with respect to a blob after each run of a train job."""
+    context = require_context("watch_diff")
+    if not context.is_train:
+        raise ArgumentError(f'job "{context.job}": watch_diff needs gradients, which a predict job does not compute')
+    context.watches.append(Watch(blob, callback, is_grad=True))
