@@ -6,6 +6,7 @@ others share one arena. Views are worked out now, so they cost nothing when the 
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,6 +103,7 @@ class _Planner:
             elif node.op == "call_function":
                 self._plan_call(i, node)
         outputs = self._plan_outputs()
+        self._count_in_steps()
         lifetimes = [Lifetime(buffer.nbytes, buffer.first, buffer.last) for buffer in self.arena]
         memory = plan_memory(lifetimes)
         for buffer, offset in zip(self.arena, memory.offsets, strict=True):
@@ -132,6 +134,15 @@ class _Planner:
         if is_getitem(node):
             return True
         return is_op(node) and (is_view(node.target) or bool(changed_inputs(node)))
+
+    def _count_in_steps(self) -> None:
+        """Let lifetimes count steps instead of nodes, of which many do nothing at run time."""
+        places = [self.index[step.node] for step in self.steps]
+        written = [buffer for step in self.steps for buffer, _ in step.outputs if buffer.kind == "output"]
+        for buffer in dict.fromkeys([*self.arena, *written]):
+            buffer.first = bisect.bisect_left(places, buffer.first)
+            if buffer.last != FOREVER:
+                buffer.last = bisect.bisect_right(places, buffer.last) - 1
 
     # --- calls ----------------------------------------------------------------------------------------------------------
 

@@ -84,7 +84,8 @@ class _Binder:
         else:
             raw = self.memory.get(id(buffer))  # type: ignore[assignment]
             if raw is None:
-                raw = self.memory[id(buffer)] = torch.empty(size, dtype=torch.uint8, device=self.device)
+                # Zeros, so that a job can be profiled before it has been given anything.
+                raw = self.memory[id(buffer)] = torch.zeros(size, dtype=torch.uint8, device=self.device)
         return raw.view(like.dtype).as_strided(like.shape, like.stride())
 
     def _values(self, value: Any) -> Any:
