@@ -18,6 +18,7 @@ from torch import uint8 as uint8
 
 from oneop import config as config
 from oneop import errors as errors
+from oneop import ods as ods
 from oneop import ops as ops
 from oneop import sysconfig as sysconfig
 from oneop import typing as typing
@@ -135,6 +136,7 @@ __all__ = [
     "list_pending",
     "load",
     "load_inline",
+    "ods",
     "ops",
     "optimizer",
     "sbp_signatures",

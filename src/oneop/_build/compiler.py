@@ -80,7 +80,15 @@ def default_flags(compiler: Compiler, *, portable: bool = False) -> tuple[str, .
     """
     native = () if portable else NATIVE_FLAGS.get(platform.machine(), ())
     unique = ("-fno-gnu-unique",) if compiler.family == "gcc" else ()  # else dlclose never unloads the library
-    return ("-std=c++17", *OPTIMIZE_FLAGS, *native, "-fPIC", "-fvisibility=hidden", *unique, "-fdiagnostics-color=never")
+    return (
+        "-std=c++17",
+        *OPTIMIZE_FLAGS,
+        *native,
+        "-fPIC",
+        "-fvisibility=hidden",
+        *unique,
+        "-fdiagnostics-color=never",
+    )
 
 
 def version_tuple(text: str) -> tuple[int, ...]:

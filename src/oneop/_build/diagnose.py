@@ -22,6 +22,7 @@ _HINTS = (
         r"unsupported GNU version|unsupported clang version",
         "this nvcc refuses the host compiler: set CXX to an older g++ (see the first lines of the log)",
     ),
+    (r"op_generated\.h: No such file", "it is made from .td files: oneop.build(name, sources, ods=[...])"),
     (r"oneflow/\S+: No such file", "this SDK has no such header; oneflow/core/framework/framework.h includes them all"),
     (r"No such file or directory", "add the folder of the file to include_dirs"),
     (r"Unsupported gpu architecture", "set TORCH_CUDA_ARCH_LIST to what this nvcc knows, as in '9.0+PTX'"),

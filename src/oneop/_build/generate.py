@@ -1,69 +1,68 @@
 """Sources that are not the user's files: texts given inline, and C++ made from op definitions.
 
-Both are written into the cache once, named by what they are made from, and then built like any other source.
+Both are written into the cache once, named by their contents, and then built like any other source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from oneop._build import cache
 from oneop._build.lock import build_lock
-from oneop._version import __version__
+from oneop._build.plan import Explain
 from oneop.errors import BuildError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Generated:
-    """Sources in the cache, and the folders their headers are in."""
+    """Sources in the cache, the folder of their headers, and how to read a compiler's complaints about them."""
 
     sources: tuple[Path, ...] = ()
-    include_dirs: tuple[Path, ...] = ()
+    folder: Path | None = None
+    explain: Explain | None = None
 
 
 def keep_texts(name: str, texts: Mapping[str, str]) -> list[Path]:
     """Return files of the cache that hold `texts`, which is {file name: text}."""
-
-    def write(folder: Path) -> None:
-        for file_name, text in texts.items():
-            (folder / file_name).write_text(text)
-
-    folder = _keep(name, {"texts": dict(texts)}, write) if texts else Path()
+    folder = _keep(name, texts) if texts else Path()
     return [folder / file_name for file_name in texts]
 
 
-def generate(name: str, ods: Sequence[Path], functional: Sequence[Path]) -> Generated:
-    """Return the C++ that op definitions and functional descriptions stand for. Raises `BuildError`, see below."""
+def generate(
+    name: str, ods: Sequence[Path], functional: Sequence[Path], include_dirs: Sequence[Path], defines: Sequence[str]
+) -> Generated:
+    """Return the C++ that op definitions and functional descriptions stand for.
+
+    Raises `OdsError` or `FunctionalError`, with file, line and column, if one of them is malformed.
+    """
     if not ods and not functional:
         return Generated()
-    files = [*ods, *functional]
-    for file in files:
+    for file in (*ods, *functional):
         if not file.is_file():
             raise BuildError(f'library "{name}": {file} is not there')
-    inputs = {"generator": __version__, "contents": {str(file): file.read_text() for file in files}}
-    folder = _keep(name, inputs, lambda folder: generate_sources(ods, functional, folder))
-    return Generated(sources=tuple(sorted(folder.glob("*.cpp"))), include_dirs=(folder,))
+    from oneop.ods import read_ops  # here, because a library without definitions needs none of it
+    from oneop.ods.cpp import generate_cpp
+    from oneop.ods.explain import explain
+
+    ops = [op for file in ods for op in read_ops(file, include_dirs, defines)]
+    texts = generate_cpp(ops)
+    folder = _keep(name, texts)
+    sources = tuple(folder / text for text in texts if text.endswith(".cpp"))
+    return Generated(sources=sources, folder=folder, explain=partial(explain, ops=ops))
 
 
-def generate_sources(ods: Sequence[Path], functional: Sequence[Path], out_dir: Path) -> None:
-    """Write the C++ sources and headers that `ods` and `functional` describe into `out_dir`.
-
-    Raises `BuildError` for any file: the generators are not part of this version.
-    """
-    raise BuildError(
-        f"{[*ods, *functional][0]}: op libraries from .td and .yaml files are not available in this version\n"
-        f"  expected C++ and CUDA sources only; write the registration in C++ (REGISTER_USER_OP)"
-    )
-
-
-def _keep(name: str, inputs: Mapping[str, object], write: Callable[[Path], None]) -> Path:
+def _keep(name: str, texts: Mapping[str, str]) -> Path:
+    inputs = {"texts": dict(texts)}
     entry = cache.entry_for("source", name, cache.digest(inputs))
     if not entry.path.is_dir():
         with build_lock(f"source-{entry.path.name}", f'sources of "{name}"') as work:
             folder = work / "source"
-            folder.mkdir()
-            write(folder)
+            for file_name, text in texts.items():
+                path = folder / file_name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
             cache.publish(folder, entry, inputs)
     return entry.path

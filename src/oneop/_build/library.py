@@ -55,8 +55,8 @@ def build(
     name: str,
     sources: Sequence[StrPath] | StrPath = (),
     *,
-    ods: Sequence[StrPath] = (),
-    functional: Sequence[StrPath] = (),
+    ods: Sequence[StrPath] | StrPath = (),
+    functional: Sequence[StrPath] | StrPath = (),
     include_dirs: Sequence[StrPath] = (),
     cflags: Sequence[str] = (),
     cuda_cflags: Sequence[str] = (),
@@ -71,7 +71,7 @@ def build(
     Args:
         name: names the shared object and appears in messages.
         sources: C++ (.cpp, .cc, .cxx) and CUDA (.cu) files; relative paths start at the working directory.
-        ods: op definitions (.td).
+        ods: op definitions (.td); they see `include_dirs` and the names in `defines` too.
         functional: descriptions of the functional API (.yaml).
         include_dirs: searched for headers, before the SDK's.
         cflags: flags for C++ sources; they come last and so may override the default ones.
@@ -87,16 +87,20 @@ def build(
         BuildError: a source or a compiler is missing, a compiler fails, or another process holds the build.
     """
     _check_name(name)
-    generated = generate(name, [_absolute(path) for path in ods], [_absolute(path) for path in functional])
-    given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    files = _check_sources(name, [*(_absolute(path) for path in given), *generated.sources])
+    folders = [_absolute(path) for path in include_dirs]
+    generated = generate(name, _all_absolute(ods), _all_absolute(functional), folders, tuple(defines or {}))
+    files = _check_sources(name, [*_all_absolute(sources), *generated.sources])
     toolkit = find_toolkit() if any(file.suffix in CUDA_SUFFIXES for file in files) else None
     common = (
         *_define_flags(defines or {}),
-        *(f"-I{_absolute(path)}" for path in (*include_dirs, *generated.include_dirs)),
+        *(f"-I{path}" for path in folders),
+        *((f"-I{generated.folder}",) if generated.folder is not None else ()),
         f"-I{sysconfig.get_include()}",
     )
     plan = _plan_library(name, files, toolkit, common, cflags, cuda_cflags, ldflags, portable)
+    if generated.folder is not None:
+        # Its name changes with every definition; what does not include the changed header is not compiled again.
+        plan = replace(plan, roots={**plan.roots, "generated": generated.folder}, explain=generated.explain)
     built = None if force else find_result(plan)
     if built is None:
         if toolkit is not None:
@@ -207,6 +211,10 @@ def _check_sources(name: str, files: list[Path]) -> list[Path]:
         if files.count(file) > 1:
             raise BuildError(f'library "{name}": source {file} is listed twice')
     return files
+
+
+def _all_absolute(paths: Sequence[StrPath] | StrPath) -> list[Path]:
+    return [_absolute(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
 
 
 def _absolute(path: StrPath) -> Path:

@@ -135,7 +135,12 @@ class _Make:
         folder.mkdir()
         _write_record(folder, self.finished)
         cache.publish(folder, entry, {"sources": [str(unit.source) for unit in self.plan.units]})
-        raise BuildError(describe_failure(self.plan.what, bad.job.title, bad.output, entry.path / "build.log"))
+        log = entry.path / "build.log"
+        outputs = "".join(result.output for result in results if result.code not in (0, None))
+        explained = self.plan.explain(outputs) if self.plan.explain is not None else None
+        if explained is not None:
+            raise BuildError(f"{self.plan.what}: {explained}\n  log: {log}")
+        raise BuildError(describe_failure(self.plan.what, bad.job.title, bad.output, log))
 
 
 def _write_record(folder: Path, results: Sequence[Finished]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from oneop._build import cache
 from oneop._build.cache import Entry
 from oneop._build.compiler import Compiler
 from oneop._build.sources import Files, manifest_for
+
+#: Takes what a compiler or linker said; returns a better explanation, or None if it has none.
+Explain = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,7 @@ class Plan:
     link_flags: tuple[str, ...]
     facts: Mapping[str, object] = field(default_factory=dict)
     roots: Mapping[str, Path] = field(default_factory=dict)
+    explain: Explain | None = None
 
     @property
     def what(self) -> str:
