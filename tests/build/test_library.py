@@ -276,11 +276,7 @@ def test_defaults_can_be_overridden_and_sanitizers_link(project):
             "  expected a name that ends in .cpp, .cc, .cxx or .cu",
         ),
         ({"sources": ["a.cpp", "./a.cpp"]}, 'library "a": source {cwd}/a.cpp is listed twice'),
-        (
-            {"sources": ["a.cpp"], "ods": ["a.td"]},
-            "{cwd}/a.td: op libraries from .td and .yaml files are not available in this version\n"
-            "  expected C++ and CUDA sources only; write the registration in C++ (REGISTER_USER_OP)",
-        ),
+        ({"sources": ["a.cpp"], "ods": ["no.td"]}, 'library "a": {cwd}/no.td is not there'),
     ],
 )
 def test_wrong_arguments(project, arguments, text):
