@@ -133,8 +133,9 @@ def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any) -> 
             value = value[0]
         if not isinstance(value, np.ndarray):
             raise ArgumentError(f"{where}: expected a numpy array, {expected}, found {type(value).__name__}")
+        shareable = value.flags.writeable and all(step >= 0 for step in value.strides)  # as torch has it
         try:
-            tensor = torch.from_numpy(value if value.flags.writeable else value.copy())
+            tensor = torch.from_numpy(value if shareable else value.copy())
         except TypeError:
             raise ArgumentError(f"{where}: expected {expected}, found an array of dtype {value.dtype}") from None
     if tensor.dtype != placeholder.dtype or tuple(tensor.shape) != placeholder.shape:
@@ -152,9 +153,11 @@ def check_returns(signature: Signature, spec: pytree.TreeSpec) -> None:
 
 
 def _form(value: Any) -> str:
+    if value == ():
+        return "nothing"
     if isinstance(value, (list, tuple)):
         return f"{type(value).__name__} of {len(value)}"
-    return f"dict with {', '.join(map(str, value))}" if isinstance(value, dict) else "nothing" if value is None else "one blob"
+    return f"dict with {', '.join(map(str, value))}" if isinstance(value, dict) else "one blob"
 
 
 def _matches(annotation: Any, value: Any) -> bool:
@@ -162,7 +165,7 @@ def _matches(annotation: Any, value: Any) -> bool:
     if annotation is Future or origin is tp.Bundle:
         return True
     if annotation is None:
-        return value is None
+        return value == ()  # what a function that returns nothing is traced to
     if origin is tuple:
         if not isinstance(value, tuple):
             return False

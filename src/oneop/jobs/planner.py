@@ -155,7 +155,7 @@ class _Planner:
         if not is_op(node):
             raise ArgumentError(
                 f'job "{self.traced.name}": {node.target} is not a torch op, a plan cannot hold it\n'
-                '  use global_function(..., backend="eager")'
+                "  use torch functions and ops on the blobs"
             )
         if is_view(node.target):
             self.buffer_of[node] = self.buffer_of[node.args[0]]  # type: ignore[index]
@@ -311,8 +311,8 @@ def _values_of(node: Node, job: str) -> list[torch.Tensor]:
     for one in values:
         if isinstance(one, torch.Tensor) and any(not isinstance(n, int) for n in one.shape):
             raise ArgumentError(
-                f'job "{job}": the output shape of {node.target} depends on data, a static plan cannot hold it\n'
-                '  use global_function(..., backend="eager")'
+                f'job "{job}": what {node.target} gives depends on the data, and a job is planned before there are any\n'
+                "  compute it outside the job, or use an op of fixed shape such as torch.where"
             )
     return [one for one in values if isinstance(one, torch.Tensor)]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._subclasses import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from oneop.errors import ArgumentError
@@ -53,6 +53,11 @@ def trace_job(
     """Return the graph of a job. Errors of the function pass through, with a note that names the job."""
     try:
         return _trace(name, fn, inputs, is_train, session)
+    except (DynamicOutputShapeException, DataDependentOutputException) as error:
+        raise ArgumentError(
+            f'job "{name}": what {error.func} gives depends on the data, and a job is planned before there are any\n'
+            "  compute it outside the job, or use an op of fixed shape such as torch.where"
+        ) from error
     except Exception as error:
         error.add_note(f'while tracing job "{name}"')
         raise
@@ -81,7 +86,7 @@ def _trace(name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_tr
         context = JobContext(name, is_train, make_variable)
         with tracing(context):
             results = fn(*values)
-        flat, spec = pytree.tree_flatten(results)
+        flat, spec = pytree.tree_flatten(() if results is None else results)
         _check_results(name, flat)
         grads_of_watched = _update(context, variables, leaves, tensors, rates)
         watched = [grads_of_watched[id(w)] if w.is_grad else w.blob for w in context.watches]
