@@ -1,0 +1,78 @@
+"""Timing several contenders fairly: in turns, so that a busy moment of the machine hits all of them alike."""
+
+from __future__ import annotations
+
+import statistics
+import timeit
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Seconds of one contender. `best` is what it can do, `median` and `spread` tell how quiet the machine was."""
+
+    name: str
+    samples: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        return min(self.samples)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def spread(self) -> float:
+        """How far the middle half of the samples reaches, as a part of the median."""
+        if len(self.samples) < 4:
+            return (max(self.samples) - self.best) / self.median
+        low, _, high = statistics.quantiles(self.samples, n=4)
+        return (high - low) / self.median
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """A statement to time, as `timeit` takes it: no function call is added to what is measured."""
+
+    name: str
+    statement: str
+    names: Mapping[str, object]
+    per: int = 1  # the statement does this many of what is counted
+
+
+def race(contenders: Sequence[Contender], *, seconds: float, rounds: int = 15) -> list[Timing]:
+    """Return a timing for each contender. All together take about `seconds`, in `rounds` turns."""
+    timers = [timeit.Timer(one.statement, globals=dict(one.names)) for one in contenders]
+    slot = seconds / rounds / len(timers)
+    loops = [_loops_for(timer, slot) for timer in timers]
+    samples: list[list[float]] = [[] for _ in timers]
+    for _ in range(rounds):
+        for one, timer, number, kept in zip(contenders, timers, loops, samples, strict=True):
+            kept.append(timer.timeit(number) / number / one.per)
+    return [Timing(name=one.name, samples=tuple(kept)) for one, kept in zip(contenders, samples, strict=True)]
+
+
+def take_turns(contenders: Mapping[str, Callable[[], float]], *, rounds: int) -> dict[str, Timing]:
+    """Return a timing for each of some functions that measure themselves, such as runs of another process."""
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, measure in contenders.items():
+            samples[name].append(measure())
+    return {name: Timing(name=name, samples=tuple(kept)) for name, kept in samples.items()}
+
+
+def find(timings: Iterable[Timing], name: str) -> Timing | None:
+    """Return the timing of this name, if it took part."""
+    return next((timing for timing in timings if timing.name == name), None)
+
+
+def _loops_for(timer: timeit.Timer, slot: float) -> int:
+    timer.timeit(3)  # first calls fill caches
+    number = 1
+    while True:
+        taken = timer.timeit(number)
+        if taken > slot / 8 or taken > 0.05:
+            return max(1, round(number * slot / taken))
+        number *= 4

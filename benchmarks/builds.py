@@ -1,0 +1,144 @@
+"""builds: from an edited source to the first result, and the same again with nothing changed.
+
+Each trial is a process of its own. Imports are not counted; loading the core of oneop is. An edit is a number in a comment
+that no source had before, so the compiler really runs; the core itself is built beforehand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks._peers import SOURCES
+from benchmarks._report import Bar, Section, Table
+from benchmarks._timing import Timing, take_turns
+
+OURS = "oneop.load"
+TVM_FFI = "tvm_ffi.cpp.load_inline"
+TORCH = "cpp_extension.load"
+
+#: name -> (imports, what is timed). `source` is the path of the edited file, `folder` is empty and its own.
+PROGRAMS = {
+    OURS: (
+        "import oneop, oneop._build.core as core; core.core_path()",
+        "y = oneop.load('oneop_bench_myrelu', [source]).myrelu(x)",
+    ),
+    TVM_FFI: (
+        "import tvm_ffi.cpp, torch.utils.dlpack",
+        "y = torch.empty_like(x); tvm_ffi.cpp.load_inline('myrelu', cpp_sources=open(source).read(), "
+        "functions='myrelu', extra_cflags=['-O3'], build_directory=folder).myrelu(x, y)",
+    ),
+    TORCH: (
+        "from torch.utils.cpp_extension import load",
+        "y = load('oneop_bench_myrelu', [source], extra_cflags=['-O3'], build_directory=folder).myrelu(x)",
+    ),
+}
+TEMPLATE = """
+import time, torch
+source, folder = {source!r}, {folder!r}
+x = torch.tensor([-1.0, 2.0])
+{imports}
+started = time.perf_counter()
+{timed}
+seconds = time.perf_counter() - started
+assert y.tolist() == [0.0, 2.0], y
+print(seconds)
+"""
+SOURCE_OF = {OURS: "myrelu.cpp", TVM_FFI: "myrelu_tvm_ffi.cpp", TORCH: "myrelu_torch.cpp"}
+
+
+def measure(options: argparse.Namespace) -> Section:
+    section = Section(name="builds", title="one C++ op with CPU kernels, from edit to first result")
+    rounds = 2 if options.quick else 5
+    with tempfile.TemporaryDirectory(prefix="oneop-bench-") as temporary:
+        folder = Path(temporary)
+        quick = [OURS]
+        if importlib.util.find_spec("tvm_ffi"):
+            quick.append(TVM_FFI)
+        else:
+            section.notes.append(f"{TVM_FFI} is left out: pip install apache-tvm-ffi ninja")
+        trials = {name: _Trial(name, folder) for name in (*quick, TORCH)}
+        cold = take_turns({name: trials[name].cold for name in quick}, rounds=rounds)
+        if options.cpp:
+            cold |= take_turns({TORCH: trials[TORCH].cold}, rounds=1)
+        else:
+            section.notes.append(f"{TORCH} is left out: --no-cpp")
+        warm = take_turns({name: trials[name].warm for name in cold}, rounds=rounds + 2)
+    _forget_libraries()
+    section.tables = [
+        Table(title="cold: the source was edited", timings=list(cold.values()), base=OURS, unit="s"),
+        Table(title="warm: nothing changed, a new process", timings=list(warm.values()), base=OURS, unit="ms"),
+    ]
+    ours = cold[OURS]
+    section.bars = [
+        Bar(text="edit to first call", limit=1.5, found=ours.median, unit="s"),
+        Bar(text="edit to first call, to tvm_ffi", limit=1.0, found=_ratio(ours, cold.get(TVM_FFI))),
+        Bar(
+            text="edit to first call, cpp_extension to ours",
+            limit=20,
+            found=_ratio(cold.get(TORCH), ours),
+            at_least=True,
+        ),
+        Bar(text="warm load and first call", limit=50, found=warm[OURS].median * 1e3, unit="ms"),
+    ]
+    return section
+
+
+class _Trial:
+    """One way to build: an edited copy of its source, and the folder in which it builds."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.text = (SOURCES / SOURCE_OF[name]).read_text()
+        self.folder = folder / name
+        self.folder.mkdir()
+        self.count = 0
+
+    def cold(self) -> float:
+        self.count += 1
+        self._build_folder.mkdir()
+        self._source.write_text(f"{self.text}\n// edit {time.time_ns()}\n")
+        return self._run()
+
+    def warm(self) -> float:
+        return self._run()
+
+    @property
+    def _build_folder(self) -> Path:
+        return self.folder / str(self.count)
+
+    @property
+    def _source(self) -> Path:
+        return self.folder / SOURCE_OF[self.name]
+
+    def _run(self) -> float:
+        imports, timed = PROGRAMS[self.name]
+        program = TEMPLATE.format(
+            source=str(self._source), folder=str(self._build_folder), imports=imports, timed=timed
+        )
+        return run_python(program)
+
+
+def run_python(program: str) -> float:
+    """Run a program in a process of its own and return the number that it prints last."""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"a trial failed:\n{program}\n{result.stderr}")
+    return float(result.stdout.split()[-1])
+
+
+def _ratio(one: Timing | None, other: Timing | None) -> float | None:
+    return one.median / other.median if one and other else None
+
+
+def _forget_libraries() -> None:
+    """Take the libraries of the trials out of the cache again."""
+    from oneop._build import cache
+
+    cache.clear("library", "oneop_bench_myrelu")
+    cache.clear("object", "myrelu")
