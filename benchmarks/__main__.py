@@ -25,8 +25,8 @@ examples:
   python -m benchmarks --only calls --only imports
   python -m benchmarks --json result.json
 
-All contenders of a table are measured in turns in one process, or in processes that take turns. Compare the ratios of one
-run, not times of different ones. A missed bar is information: the exit status is 0.
+The contenders of a table take turns, within one process or as processes. Compare the ratios of one run, not times of
+different ones. A missed bar is information: the exit status is 0.
 """
 
 

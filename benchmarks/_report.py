@@ -104,8 +104,6 @@ def _print_table(table: Table) -> None:
     for one in table.timings:
         ratio = table.ratio(one.name, table.base)
         ratio_text = "" if ratio is None else f"{ratio:.2f}"
-        print(
-            f"    {one.name:{width}}  {one.best * scale:9.3f}  {one.median * scale:9.3f}  {one.spread:6.0%}  {ratio_text}"
-            f"{'' if table.unit == 'us' else ''}"
-        )
+        times = f"{one.best * scale:9.3f}  {one.median * scale:9.3f}  {one.spread:6.0%}"
+        print(f"    {one.name:{width}}  {times}  {ratio_text}")
     print(f"    {table.unit}{'; ' + table.note if table.note else ''}")

@@ -1,7 +1,7 @@
 """builds: from an edited source to the first result, and the same again with nothing changed.
 
-Each trial is a process of its own. Imports are not counted; loading the core of oneop is. An edit is a number in a comment
-that no source had before, so the compiler really runs; the core itself is built beforehand.
+Each trial is a process of its own. Imports are not counted; loading the core of oneop is. An edit is a number in a
+comment that no source had before, so the compiler really runs; the core itself is built beforehand.
 """
 
 from __future__ import annotations

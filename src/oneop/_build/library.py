@@ -163,7 +163,9 @@ def _plan_library(
     cpp_flags = (*default_flags(cxx, portable=portable), *common, *shlex.split(settings.cxxflags), *cflags)
     units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in files if file.suffix in CPP_SUFFIXES]
     link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
-    link_flags += ["-Wl,-z,defs"] if sys.platform == "linux" else []  # a missing definition is found now, not at load
+    if sys.platform == "linux":
+        link_flags.append("-Wl,-z,defs")  # a missing definition is found now, not at load
+        link_flags.append(f"-Wl,--version-script={sysconfig.get_include()}/oneop/exports.map")
     link_flags += ldflags
     if toolkit is not None:
         given = (*shlex.split(settings.nvccflags), *cuda_cflags)
