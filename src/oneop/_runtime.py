@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._build.core import core_path
-
 if TYPE_CHECKING:
     from oneop import _core
 
@@ -23,6 +21,8 @@ _ops: dict[str, _core.Op] = {}
 @functools.cache
 def core() -> Any:
     """Return the core module, building it first if this torch and compiler have none in the cache."""
+    from oneop._build.core import core_path  # late, so that `python -m oneop._build.core` finds it not yet imported
+
     path = core_path()
     spec = importlib.util.spec_from_file_location("oneop._core", path)
     assert spec is not None and spec.loader is not None
