@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,10 +62,14 @@ class Future:
         callback(self._value)
 
 
-def read_signature(fn: Callable[..., Any], job: str) -> Signature:
-    """Return the signature of a job function. Raises `ArgumentError` for what is not annotated, or wrongly."""
+def read_signature(fn: Callable[..., Any], job: str, scope: Mapping[str, Any] | None = None) -> Signature:
+    """Return the signature of a job function. Raises `ArgumentError` for what is not annotated, or wrongly.
+
+    Where annotations are strings (`from __future__ import annotations`) they may use the names of `scope` too: that is
+    where the function was defined.
+    """
     try:
-        signature = inspect.signature(fn, eval_str=True)
+        signature = inspect.signature(fn, eval_str=True, locals=scope)
     except NameError as error:
         raise ArgumentError(f'job "{job}": its annotations cannot be read: {error}') from error
     parameters = []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future as AsyncResult
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -38,19 +39,22 @@ def global_function(
         type, function_config = "predict", type
     if type not in ("predict", "train"):
         raise ArgumentError(f'global_function: expected type "predict" or "train", found {type!r}')
-    config = function_config or FunctionConfig()
-    return lambda fn: Job(fn, is_train=type == "train", backend=backend or config.backend)
+    chosen = backend or (function_config or FunctionConfig()).backend
+    scope = sys._getframe(1).f_locals  # for annotations that are strings
+    return lambda fn: Job(fn, is_train=type == "train", backend=chosen, scope=scope)
 
 
 class Job:
     """A function that is traced and planned once. Call it like the function."""
 
-    def __init__(self, fn: Callable[..., Any], *, is_train: bool, backend: str) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], *, is_train: bool, backend: str, scope: Mapping[str, Any] | None = None
+    ) -> None:
         """Read the annotations of the function. Raises `ArgumentError` if they are missing or wrong."""
         functools.update_wrapper(self, fn)
         self._name = fn.__name__
         self._fn = fn
-        self._signature = read_signature(fn, self._name)
+        self._signature = read_signature(fn, self._name, scope)
         self._is_train = is_train
         self._backend = backend
         self._compiled: CompiledJob | None = None
