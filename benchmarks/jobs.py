@@ -29,7 +29,9 @@ PEERS = (EAGER, COMPILE, AOTI, JAX)
 def measure(options: argparse.Namespace) -> Section:
     torch.set_num_threads(1)
     section = Section(name="jobs", title="planned jobs, numpy in to numpy out, one thread")
-    section.notes.append("torch's peers call the same C++ op of ours; jax, where installed, its own leaky_relu: it fuses a chain")
+    section.notes.append(
+        "torch's peers call the same C++ op of ours; jax, where installed, its own leaky_relu: it fuses a chain"
+    )
     chains = {}
     for n in (8, 100_000):
         for length in (1, 20, 200):
@@ -48,13 +50,18 @@ def measure(options: argparse.Namespace) -> Section:
     section.bars.append(Bar(text="each further op, n=8", limit=0.15, found=ours * 1e6 if ours else None, unit="us"))
     for name, table in steps.items():
         section.bars.append(
-            Bar(text=f"MLP train step, {name}, torch eager to ours", limit=2.2, found=table.ratio(EAGER, OURS), at_least=True)
+            Bar(
+                text=f"MLP train step, {name}, torch eager to ours",
+                limit=2.2,
+                found=table.ratio(EAGER, OURS),
+                at_least=True,
+            )
         )
         section.bars.append(Bar(text=f"MLP train step, {name}, to {AOTI}", limit=1.0, found=table.ratio(OURS, AOTI)))
     return section
 
 
-# --- chains of one op --------------------------------------------------------------------------------------------------------
+# --- chains of one op -----------------------------------------------------------------------------------------------
 
 
 def _chain_table(n: int, length: int, options: argparse.Namespace) -> Table:
@@ -129,7 +136,7 @@ def _further(one: Table, twenty: Table, name: str, peer: str) -> float | None:
     return None if ours is None or not theirs else ours / theirs
 
 
-# --- a train step ------------------------------------------------------------------------------------------------------------
+# --- a train step ---------------------------------------------------------------------------------------------------
 
 BATCH, INPUTS, HIDDEN, CLASSES = 32, 64, 128, 10
 SHAPES = {"w1": (HIDDEN, INPUTS), "b1": (HIDDEN,), "w2": (CLASSES, HIDDEN), "b2": (CLASSES,)}

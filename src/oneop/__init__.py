@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor as Tensor
 from torch import bfloat16 as bfloat16
-from torch import bool as bool  # noqa: A004 - the seeds spell dtypes `flow.float32`
+from torch import bool as bool
 from torch import dtype as dtype
 from torch import float16 as float16
 from torch import float32 as float32
@@ -113,7 +113,7 @@ def __dir__() -> list[str]:
 
 
 double = float64
-float = float32  # noqa: A001
+float = float32
 char = int8
 
 __all__ = [

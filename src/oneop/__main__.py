@@ -14,7 +14,9 @@ COMPAT = Path(__file__).resolve().parent / "compat"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    parser = argparse.ArgumentParser(prog="oneop", description="Define an operator once; call, differentiate, compile it.")
+    parser = argparse.ArgumentParser(
+        prog="oneop", description="Define an operator once; call, differentiate, compile it."
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     path = commands.add_parser(

@@ -45,11 +45,13 @@ _loaded: dict[Path, str] = {}
 _results: dict[tuple[str, str], LoadedLibrary] = {}
 
 
-def load(library: Library | StrPath, sources: Sequence[StrPath] | StrPath | None = None, **options: Any) -> LoadedLibrary:
+def load(
+    library: Library | StrPath, sources: Sequence[StrPath] | StrPath | None = None, **options: Any
+) -> LoadedLibrary:
     """Load an op library and return what it brought.
 
-    `library` is what `oneop.build` returned or the path of a shared object. With `sources` it is a name, and the library
-    is built first: `load("mylib", ["mylib.cpp"])`; `options` are those of `oneop.build`.
+    `library` is what `oneop.build` returned or the path of a shared object. With `sources` it is a name, and the
+    library is built first: `load("mylib", ["mylib.cpp"])`; `options` are those of `oneop.build`.
 
     Loading the same library again does nothing; a rebuilt one replaces its ops, kernels and gradients. Raises
     `LoadError`, `AbiError`, `DuplicateOpError` or `RegistrationError`, and registers nothing then.
@@ -62,7 +64,9 @@ def load(library: Library | StrPath, sources: Sequence[StrPath] | StrPath | None
         return _load_file(library.path, library.name)
     path = Path(library).absolute()
     if not path.is_file():
-        raise LoadError(f"cannot load the op library {path}\n  there is no such file\n  build it with oneop.build(name, sources)")
+        raise LoadError(
+            f"cannot load the op library {path}\n  there is no such file\n  build it with oneop.build(name, sources)"
+        )
     return _load_file(path, str(path))
 
 

@@ -46,7 +46,9 @@ class ArgDef:
     def __str__(self) -> str:
         """Return the name with what is special about it."""
         counts = f" x{self.count}{'+' if self.count_is_minimum else ''}"
-        notes = [note for note, holds in [("optional", self.is_optional), ("changed in place", self.is_mutable)] if holds]
+        notes = [
+            note for note, holds in [("optional", self.is_optional), ("changed in place", self.is_mutable)] if holds
+        ]
         text = self.name + ("" if self.count == 1 and not self.count_is_minimum else counts)
         return f"{text} ({', '.join(notes)})" if notes else text
 
@@ -158,8 +160,8 @@ def sbp_signatures(
 ) -> list[dict[str, list[str]]]:
     """Return the SBP signatures of an op for inputs of these shapes, the one of broadcasts last.
 
-    `inputs` has one shape for each input tensor. A signature maps each argument to `S(axis)`, `B` or `P` for each of its
-    tensors.
+    `inputs` has one shape for each input tensor. A signature maps each argument to `S(axis)`, `B` or `P` for each
+    of its tensors.
     """
     import torch
 

@@ -1,7 +1,7 @@
 """Annotations of job functions: what goes in, what comes out.
 
-    @oneop.global_function()
-    def job(x: tp.Numpy.Placeholder((5,), dtype=oneop.float32)) -> tp.Numpy: ...
+@oneop.global_function()
+def job(x: tp.Numpy.Placeholder((5,), dtype=oneop.float32)) -> tp.Numpy: ...
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class UserOpBuilder:
         if not isinstance(input_blob_list, (list, tuple)):
             raise ArgumentError(
                 f'{self._where()}, input "{input_name}": expected a list of tensors, '
-                f"found {type(input_blob_list).__name__}\n  write .Input(\"{input_name}\", [x])"
+                f'found {type(input_blob_list).__name__}\n  write .Input("{input_name}", [x])'
             )
         self._inputs[input_name] = input_blob_list
         return self
@@ -50,7 +50,9 @@ class UserOpBuilder:
     def Output(self, output_name: str, num: int = 1) -> UserOpBuilder:
         """Ask for an output, or for `num` tensors of it."""
         if not isinstance(num, int) or isinstance(num, bool) or num < 1:
-            raise ArgumentError(f'{self._where()}, output "{output_name}": expected a count of at least 1, found {num!r}')
+            raise ArgumentError(
+                f'{self._where()}, output "{output_name}": expected a count of at least 1, found {num!r}'
+            )
         self._outputs[output_name] = num
         return self
 
@@ -87,7 +89,9 @@ class UserOpBuilder:
 
 def _check_count(op: OpDef, side: str, arg: ArgDef, count: int) -> None:
     if not arg.takes(count):
-        wanted = f"{'none or ' if arg.is_optional else ''}{'at least' if arg.count_is_minimum else 'exactly'} {arg.count}"
+        wanted = (
+            f"{'none or ' if arg.is_optional else ''}{'at least' if arg.count_is_minimum else 'exactly'} {arg.count}"
+        )
         raise ArgumentError(
             f'op "{op.name}", {side} "{arg.name}": expected {wanted} tensors, found {count}\n  defined at {op.source}'
         )
@@ -148,6 +152,7 @@ class UserOp:
         blobs = self.RemoteBlobList()
         if len(blobs) != 1:
             raise ArgumentError(
-                f'op "{self._op.name}" has {len(blobs)} outputs here\n  use .RemoteBlobList() instead of .SoleOutputBlob()'
+                f'op "{self._op.name}" has {len(blobs)} outputs here\n'
+                "  use .RemoteBlobList() instead of .SoleOutputBlob()"
             )
         return blobs[0]

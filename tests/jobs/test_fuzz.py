@@ -9,7 +9,20 @@ import oneop
 
 UNARY = ["neg", "sin", "relu", "abs", "square", "sigmoid"]
 BINARY = ["add", "mul", "sub", "maximum"]
-SHAPES = ["t", "contiguous", "view", "slice", "expand", "cat", "sum_keep", "matmul", "ours", "ours_parallel", "inplace", "copy"]
+SHAPES = [
+    "t",
+    "contiguous",
+    "view",
+    "slice",
+    "expand",
+    "cat",
+    "sum_keep",
+    "matmul",
+    "ours",
+    "ours_parallel",
+    "inplace",
+    "copy",
+]
 
 steps = st.lists(
     st.tuples(st.sampled_from(UNARY + BINARY + SHAPES), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=14
@@ -111,7 +124,14 @@ def test_in_place_proposals_are_used(shift):
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from(["shift", "add", "t", "ours"]), st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=12), st.integers(0, 20))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["shift", "add", "t", "ours"]), st.integers(0, 20), st.integers(0, 20)),
+        min_size=1,
+        max_size=12,
+    ),
+    st.integers(0, 20),
+)
 def test_in_place_equals_eager(leaky_relu, shift, program, result):
     def body(x):
         values = [x * 1]

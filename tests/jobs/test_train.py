@@ -171,7 +171,9 @@ def test_clipping_and_loss_scale():
 
     np.testing.assert_allclose(run(), [-3, -4])
     np.testing.assert_allclose(run(loss_scale_factor=1024.0), [-3, -4])
-    np.testing.assert_allclose(run(grad_clipping=oneop.optimizer.grad_clipping.by_global_norm(1.0)), [-0.6, -0.8], rtol=1e-5)
+    np.testing.assert_allclose(
+        run(grad_clipping=oneop.optimizer.grad_clipping.by_global_norm(1.0)), [-0.6, -0.8], rtol=1e-5
+    )
 
 
 def test_what_a_train_job_needs(leaky_relu):
@@ -236,5 +238,7 @@ def test_variables_of_another_shape():
         return job
 
     job_of((3,))(np.zeros(1, np.float32))
-    with pytest.raises(ArgumentError, match=r'variable "w": expected torch.float32 \(4,\), found one of torch.float32 \(3,\)'):
+    with pytest.raises(
+        ArgumentError, match=r'variable "w": expected torch.float32 \(4,\), found one of torch.float32 \(3,\)'
+    ):
         job_of((4,))(np.zeros(1, np.float32))

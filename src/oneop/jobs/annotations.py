@@ -107,7 +107,9 @@ def bind_values(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any
     twice = [name for name in kwargs if name in given]
     missing = [name for name in names if name not in given and name not in kwargs]
     if len(args) > len(names) or unknown or twice or missing:
-        what = f"unknown: {', '.join(unknown)}" if unknown else f"missing: {', '.join(missing)}" if missing else "too many"
+        what = (
+            f"unknown: {', '.join(unknown)}" if unknown else f"missing: {', '.join(missing)}" if missing else "too many"
+        )
         raise ArgumentError(f'job "{signature.job}" takes {len(names)} arguments ({", ".join(names)}); {what}')
     given |= kwargs
     flat: list[torch.Tensor] = []
@@ -118,7 +120,10 @@ def bind_values(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any
         values = given[name]
         if not isinstance(values, (tuple, list)) or len(values) != len(annotation):
             raise ArgumentError(f'job "{signature.job}", parameter "{name}": expected {len(annotation)} values')
-        flat += [_to_tensor(signature.job, f"{name}[{i}]", a, v) for i, (a, v) in enumerate(zip(annotation, values, strict=True))]
+        flat += [
+            _to_tensor(signature.job, f"{name}[{i}]", a, v)
+            for i, (a, v) in enumerate(zip(annotation, values, strict=True))
+        ]
     return flat
 
 
@@ -133,7 +138,7 @@ def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any) -> 
         depth = {"Numpy": 0, "ListNumpy": 1, "ListListNumpy": 2}[placeholder.kind]
         for _ in range(depth):
             if not isinstance(value, (list, tuple)) or len(value) != 1:
-                raise ArgumentError(f"{where}: expected a list with one array for each device, that is one, found {type(value).__name__}")
+                raise ArgumentError(f"{where}: expected a list with one array, found {type(value).__name__}")
             value = value[0]
         if not isinstance(value, np.ndarray):
             raise ArgumentError(f"{where}: expected a numpy array, {expected}, found {type(value).__name__}")
@@ -169,7 +174,7 @@ def _matches(annotation: Any, value: Any) -> bool:
     if annotation is Future or origin is tp.Bundle:
         return True
     if annotation is None:
-        return value == ()  # what a function that returns nothing is traced to
+        return bool(value == ())  # what a function that returns nothing is traced to
     if origin is tuple:
         if not isinstance(value, tuple):
             return False

@@ -45,7 +45,7 @@ def load(path: str | os.PathLike[str]) -> None:
     try:
         with safe_open(str(source), framework="pt") as file:
             trainable = set((file.metadata() or {}).get("trainable", "").split(","))
-            loaded = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            loaded = {name: file.get_tensor(name) for name in file.keys()}
     except (OSError, SafetensorError) as error:
         raise ArgumentError(f"checkpoint.load: cannot read {source}\n  {error}") from error
     session = current_session()

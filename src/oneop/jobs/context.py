@@ -31,7 +31,9 @@ class Watch:
 class JobContext:
     """The state of one trace of a job function."""
 
-    def __init__(self, job: str, is_train: bool, make_variable: Callable[[VariableSpec, torch.device], torch.Tensor]):
+    def __init__(
+        self, job: str, is_train: bool, make_variable: Callable[[VariableSpec, torch.device], torch.Tensor]
+    ) -> None:
         """Start a trace; `make_variable` gives the tensor that stands for a variable."""
         self.job = job
         self.is_train = is_train

@@ -32,11 +32,12 @@ def global_function(
 ) -> Callable[[Callable[..., Any]], Job]:
     """Make a job of a function whose parameters and result are annotated, see `oneop.typing`.
 
-    A "predict" job computes; a "train" job also updates its variables and must call `minimize`. It is traced at its first
-    call. `backend` is "planned" (our own), "inductor" (torch.compile of the traced graph) or "eager".
+    A "predict" job computes; a "train" job also updates its variables and must call `minimize`. It is traced at its
+    first call. `backend` is "planned" (our own), "inductor" (torch.compile of the traced graph) or "eager".
     """
     if isinstance(type, FunctionConfig):  # the older order of arguments
-        type, function_config = "predict", type
+        function_config = type
+        type = "predict"
     if type not in ("predict", "train"):
         raise ArgumentError(f'global_function: expected type "predict" or "train", found {type!r}')
     chosen = backend or (function_config or FunctionConfig()).backend
@@ -85,9 +86,15 @@ class Job:
         with self._lock:
             if self._compiled is None:
                 if current_context() is not None:
-                    raise ArgumentError(f'job "{self._name}" is called inside another job\n  call the function itself there')
+                    raise ArgumentError(
+                        f'job "{self._name}" is called inside another job\n  call the function itself there'
+                    )
                 compiled = compile_traced(
-                    self._name, self._body, self._signature.input_specs(), is_train=self._is_train, backend=self._backend
+                    self._name,
+                    self._body,
+                    self._signature.input_specs(),
+                    is_train=self._is_train,
+                    backend=self._backend,
                 )
                 check_returns(self._signature, compiled.traced.output_spec)
                 self._compiled = compiled

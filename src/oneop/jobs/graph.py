@@ -34,7 +34,9 @@ class TensorJob:
             raise ArgumentError(f'job "{traced.name}" takes {len(traced.inputs)} tensors, found {len(inputs)}')
         for spec, value in zip(traced.inputs, inputs, strict=True):
             if not isinstance(value, torch.Tensor) or tuple(value.shape) != spec.shape or value.dtype != spec.dtype:
-                found = f"{value.dtype} {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+                found = (
+                    f"{value.dtype} {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+                )
                 raise ArgumentError(
                     f'job "{traced.name}", {spec.name}: expected {spec.dtype} {spec.shape}, found {found}\n'
                     "  a job is planned for fixed shapes: make another one for others"
@@ -56,7 +58,7 @@ def compile_job(
     fn: Callable[..., Any], example_inputs: Sequence[torch.Tensor], *, name: str | None = None, backend: str = "planned"
 ) -> TensorJob:
     """Trace and plan a function on tensors like `example_inputs`. It computes without gradients."""
-    return TensorJob(name or getattr(fn, "__name__", "job"), fn, example_inputs, backend)
+    return TensorJob(name or str(getattr(fn, "__name__", "job")), fn, example_inputs, backend)
 
 
 class Graph:

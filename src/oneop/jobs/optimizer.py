@@ -28,7 +28,7 @@ class GradClipping:
     norm: float
 
 
-class grad_clipping:  # noqa: N801 - upstream's spelling
+class grad_clipping:
     """Ways to limit gradients."""
 
     @staticmethod
@@ -55,9 +55,13 @@ class Optimizer:
         """Make the job update its trainable variables so that `loss` falls. Raises in a predict job."""
         context = require_context("optimizer.minimize")
         if not context.is_train:
-            raise ArgumentError(f'job "{context.job}" is a predict job and updates nothing\n  make it global_function(type="train")')
+            raise ArgumentError(
+                f'job "{context.job}" is a predict job and updates nothing\n  make it global_function(type="train")'
+            )
         if context.minimized is not None:
-            raise ArgumentError(f'job "{context.job}": minimize was called twice\n  add the losses and minimize the sum')
+            raise ArgumentError(
+                f'job "{context.job}": minimize was called twice\n  add the losses and minimize the sum'
+            )
         losses = [loss] if isinstance(loss, torch.Tensor) else list(loss)
         total = losses[0]
         for other in losses[1:]:
@@ -150,11 +154,15 @@ class Adam(Optimizer):
         grad_clipping: GradClipping | None = None,
         weight_decay: float = 0.0,
     ) -> None:
-        """Take the schedule and Adam's constants. Upstream leaves bias correction off by default; here it is always on."""
+        """Take the schedule and Adam's constants. Bias correction, off by default upstream, is always on."""
         super().__init__(lr_scheduler, loss_scale_factor, grad_clipping)
         if not do_bias_correction:
             raise ArgumentError(f"{type(self).__name__}: do_bias_correction=False is not supported")
-        self._betas, self._epsilon, self._weight_decay = (float(beta1), float(beta2)), float(epsilon), float(weight_decay)
+        self._betas, self._epsilon, self._weight_decay = (
+            (float(beta1), float(beta2)),
+            float(epsilon),
+            float(weight_decay),
+        )
 
     def make_state(self, value: torch.Tensor) -> State:
         """Return the two running means."""

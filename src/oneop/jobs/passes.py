@@ -35,7 +35,7 @@ def _is_needless_expand(node: Node) -> bool:
     if node.target is not aten.expand.default:
         return False
     before, after = node.args[0].meta["val"], node.meta["val"]  # type: ignore[union-attr]
-    return before.shape == after.shape and before.stride() == after.stride()
+    return bool(before.shape == after.shape and before.stride() == after.stride())
 
 
 def drop_dead(graph: Graph) -> None:

@@ -18,8 +18,9 @@ table { border-collapse: collapse; font: 12px/1.4 ui-monospace, monospace; displ
 td, th { border-bottom: 1px solid var(--line); padding: .2rem .6rem; text-align: left; white-space: nowrap; }
 svg { max-width: 100%; height: auto; font: 11px ui-monospace, monospace; }
 svg text { fill: currentColor; } .axis { stroke: var(--ink); } .edge { fill: none; stroke: var(--ink); opacity: .55; }
-.kernel { fill: var(--kernel); } .torch { fill: var(--torch); } .python { fill: var(--python); } .copy { fill: var(--ink); }
-.buffer { stroke: Canvas; stroke-width: .5; opacity: .85; } .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; }
+.kernel { fill: var(--kernel); } .torch { fill: var(--torch); } .python { fill: var(--python); }
+.copy { fill: var(--ink); } .buffer { stroke: Canvas; stroke-width: .5; opacity: .85; }
+.key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; }
 """
 
 
@@ -28,7 +29,8 @@ def render_plan(plan: JobPlan) -> str:
     title = f"Plan of job {plan.traced.name}"
     parts = [
         "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title><style>{_STYLE}</style></head><body>',
+        f'<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>',
+        f"<style>{_STYLE}</style></head><body>",
         f"<h1>{_text(title)}</h1><p>{_text(summary(plan))}</p>",
         _key(),
         "<h2>Graph</h2>",
@@ -53,13 +55,15 @@ def _key() -> str:
 
 
 def _table(plan: JobPlan) -> Iterator[str]:
-    yield '<table id="steps"><thead><tr>' + "".join(f"<th>{_text(name)}</th>" for name in HEADER) + "</tr></thead><tbody>"
+    yield (
+        '<table id="steps"><thead><tr>' + "".join(f"<th>{_text(name)}</th>" for name in HEADER) + "</tr></thead><tbody>"
+    )
     for number, step in enumerate(plan.steps):
         yield "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in step_row(number, step)) + "</tr>"
     yield "</tbody></table>"
 
 
-# --- the graph: steps from top to bottom, an arc for each result that a later step reads -----------------------------------
+# --- the graph: steps from top to bottom, an arc for each result that a later step reads ----------------------------
 
 
 def _graph(plan: JobPlan) -> Iterator[str]:
@@ -107,7 +111,7 @@ def _hint(node: Node, step: Step | None) -> str:
     return "\n".join([*lines, *([f"kernel at {step.kernel}"] if step.kernel else [])])
 
 
-# --- memory: one rectangle for each buffer, steps to the right, addresses upwards ------------------------------------------
+# --- memory: one rectangle for each buffer, steps to the right, addresses upwards -----------------------------------
 
 
 def _timeline(plan: JobPlan) -> Iterator[str]:
@@ -128,11 +132,13 @@ def _timeline(plan: JobPlan) -> Iterator[str]:
             f"<title>{_text(label)}\n{size_text(buffer.nbytes)} at +{buffer.offset}</title></rect>"
         )
     bound = height - plan.memory.lower_bound * scale_y + 10
-    yield f'<line class="axis" stroke-dasharray="4" x1="{margin}" y1="{bound:.1f}" x2="{margin + width}" y2="{bound:.1f}"/>'
+    right = margin + width
+    yield f'<line class="axis" stroke-dasharray="4" x1="{margin}" y1="{bound:.1f}" x2="{right}" y2="{bound:.1f}"/>'
     yield f'<text x="0" y="20">{size_text(plan.memory.size)}</text>'
-    yield f'<text x="{margin + width - 150}" y="{bound + 14:.1f}">at least {size_text(plan.memory.lower_bound)}</text>'
-    yield f'<line class="axis" x1="{margin}" y1="{height + 10}" x2="{margin + width}" y2="{height + 10}"/>'
-    yield f'<text x="{margin}" y="{height + 30}">step {first}</text><text x="{margin + width - 60}" y="{height + 30}">{last}</text></svg>'
+    yield f'<text x="{right - 150}" y="{bound + 14:.1f}">at least {size_text(plan.memory.lower_bound)}</text>'
+    yield f'<line class="axis" x1="{margin}" y1="{height + 10}" x2="{right}" y2="{height + 10}"/>'
+    yield f'<text x="{margin}" y="{height + 30}">step {first}</text>'
+    yield f'<text x="{right - 60}" y="{height + 30}">{last}</text></svg>'
 
 
 def _owners(plan: JobPlan) -> dict[Buffer, tuple[str, str]]:

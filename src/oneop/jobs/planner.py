@@ -118,7 +118,7 @@ class _Planner:
             memory=memory,
         )
 
-    # --- lifetimes ------------------------------------------------------------------------------------------------------
+    # --- lifetimes --------------------------------------------------------------------------------------------------
 
     def _find_last_uses(self) -> dict[Node, int]:
         """Return the last step at which each tensor, or a view of it, is used; results live for ever."""
@@ -144,7 +144,7 @@ class _Planner:
             if buffer.last != FOREVER:
                 buffer.last = bisect.bisect_right(places, buffer.last) - 1
 
-    # --- calls ----------------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------------------------
 
     def _plan_call(self, i: int, node: Node) -> None:
         if is_getitem(node):
@@ -221,15 +221,15 @@ class _Planner:
         step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
         shared = {}
         if has_out and len(values) == 1 and is_pointwise(node.target):
-            candidates = [argument for argument in _tensor_inputs(node) if _same_layout(argument.meta["val"], values[0])]
+            candidates = [
+                argument for argument in _tensor_inputs(node) if _same_layout(argument.meta["val"], values[0])
+            ]
             if candidates:
                 shared[0] = candidates[0]
         self._add_outputs(i, node, values, step, shared)
         self.steps.append(step)
 
-    def _add_outputs(
-        self, i: int, node: Node, values: list[torch.Tensor], step: Step, shared: dict[int, Node]
-    ) -> None:
+    def _add_outputs(self, i: int, node: Node, values: list[torch.Tensor], step: Step, shared: dict[int, Node]) -> None:
         """Give each output a buffer: that of a dying input if they may share it, else a new one."""
         several = not isinstance(node.meta["val"], torch.Tensor)
         users = {user.args[1]: user for user in node.users if is_getitem(user)} if several else {0: node}
@@ -260,7 +260,7 @@ class _Planner:
         buffer.shared_by += 1
         return buffer
 
-    # --- results ----------------------------------------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------------------------
 
     def _plan_outputs(self) -> tuple[tuple[Node, Buffer | None], ...]:
         planned = []
@@ -311,7 +311,8 @@ def _values_of(node: Node, job: str) -> list[torch.Tensor]:
     for one in values:
         if isinstance(one, torch.Tensor) and any(not isinstance(n, int) for n in one.shape):
             raise ArgumentError(
-                f'job "{job}": what {node.target} gives depends on the data, and a job is planned before there are any\n'
+                f'job "{job}": what {node.target} gives depends on the data, and a job is planned before there are '
+                "any\n"
                 "  compute it outside the job, or use an op of fixed shape such as torch.where"
             )
     return [one for one in values if isinstance(one, torch.Tensor)]

@@ -37,13 +37,13 @@ class JobProfile:
     def __str__(self) -> str:
         """Return a table, the costliest steps first."""
         width = max((len(step.name) for step in self.steps), default=4)
-        lines = [f"job {self.job}: {self.seconds * 1e6:.1f} us in {len(self.steps)} steps, copying runs at {self.bandwidth / 1e9:.1f} GB/s"]
+        total = f"{self.seconds * 1e6:.1f} us in {len(self.steps)} steps"
+        lines = [f"job {self.job}: {total}, copying runs at {self.bandwidth / 1e9:.1f} GB/s"]
         lines.append(f"  {'step':{width}}  {'us':>9}  {'share':>6}  {'KiB':>10}  of copy speed")
         for step in sorted(self.steps, key=lambda step: -step.seconds):
             share = step.seconds / self.seconds if self.seconds else 0.0
-            lines.append(
-                f"  {step.name:{width}}  {step.seconds * 1e6:9.2f}  {share:6.1%}  {step.nbytes / 1024:10.1f}  {step.of_bandwidth:.2f}"
-            )
+            cost = f"{step.seconds * 1e6:9.2f}  {share:6.1%}  {step.nbytes / 1024:10.1f}"
+            lines.append(f"  {step.name:{width}}  {cost}  {step.of_bandwidth:.2f}")
         return "\n".join(lines)
 
 
@@ -60,7 +60,9 @@ def profile_job(compiled: CompiledJob, count: int) -> JobProfile:
     at = 0
     for step in plan.steps:
         span = 1 + len(step.copies)
-        nbytes = sum(_nbytes(node) for node in step.node.all_input_nodes) + sum(buffer.nbytes for buffer, _ in step.outputs)
+        nbytes = sum(_nbytes(node) for node in step.node.all_input_nodes) + sum(
+            buffer.nbytes for buffer, _ in step.outputs
+        )
         seconds = sum(times[at : at + span])
         rate = nbytes / seconds / bandwidth if seconds else 0.0
         steps.append(StepProfile(name=step.name, seconds=seconds, nbytes=nbytes, of_bandwidth=rate))

@@ -34,7 +34,7 @@ class Warmup:
         return self.multiplier + (1.0 - self.multiplier) * step / self.steps if self.is_linear else self.multiplier
 
 
-class warmup:  # noqa: N801 - upstream's spelling: optimizer.warmup.linear(...)
+class warmup:
     """Ways to warm up."""
 
     @staticmethod

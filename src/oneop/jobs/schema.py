@@ -50,8 +50,10 @@ def is_view(op: Any) -> bool:
     if op in _UNDECLARED_VIEWS:
         return True
     returns = op._schema.returns
-    return bool(returns) and not op._schema.is_mutable and all(
-        result.alias_info is not None and not result.alias_info.is_write for result in returns
+    return (
+        bool(returns)
+        and not op._schema.is_mutable
+        and all(result.alias_info is not None and not result.alias_info.is_write for result in returns)
     )
 
 
@@ -75,7 +77,9 @@ def changed_inputs(node: Node) -> list[Node]:
     changed: list[Node] = []
     for argument, value in zip(node.target._schema.arguments, full_arguments(node), strict=False):  # type: ignore[union-attr]
         if argument.alias_info is not None and argument.alias_info.is_write:
-            changed += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
+            changed += [
+                item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)
+            ]
     return changed
 
 

@@ -36,9 +36,7 @@ def parse_placement(device_tag: str, machine_device_ids: str | Sequence[str]) ->
     first = machine_device_ids if isinstance(machine_device_ids, str) else next(iter(machine_device_ids), "")
     match = re.fullmatch(r"@?(\d+):(\d+)(?:-(\d+))?", first)
     if match is None:
-        raise ArgumentError(
-            f'scope.placement: expected devices such as "0:0" or "0:0-3", found {machine_device_ids!r}'
-        )
+        raise ArgumentError(f'scope.placement: expected devices such as "0:0" or "0:0-3", found {machine_device_ids!r}')
     if _TAGS[device_tag] == "cuda" and torch.cuda.is_available():
         return torch.device("cuda", int(match[2]))
     return torch.device("cpu")

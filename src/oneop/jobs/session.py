@@ -41,7 +41,7 @@ class Session:
         self.counters: dict[str, torch.Tensor] = {}
 
     def variable(self, spec: VariableSpec, device: torch.device) -> Variable:
-        """Return the variable of this name, made now if it is new. Raises if it is there with another shape or dtype."""
+        """Return the variable of this name, made now if it is new. Raises if it has another shape or dtype."""
         known = self.variables.get(spec.name)
         if known is None:
             value = spec.initializer(spec.shape, spec.dtype).to(device)
@@ -54,7 +54,8 @@ class Session:
         elif tuple(known.value.shape) != spec.shape or known.value.dtype != spec.dtype:
             raise ArgumentError(
                 f'variable "{spec.name}": expected {spec.dtype} {spec.shape}, found one of '
-                f"{known.value.dtype} {tuple(known.value.shape)} that another job made\n  variables are shared by name: "
+                f"{known.value.dtype} {tuple(known.value.shape)} that another job made\n"
+                "  variables are shared by name: "
                 "rename it, or call oneop.clear_default_session()"
             )
         elif known.value.device != device:

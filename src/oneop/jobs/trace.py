@@ -63,7 +63,9 @@ def trace_job(
         raise
 
 
-def _trace(name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_train: bool, session: Session) -> TracedJob:
+def _trace(
+    name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_train: bool, session: Session
+) -> TracedJob:
     found = _discover(name, fn, inputs, is_train)
     device = found.devices[0] if found.devices else torch.device("cpu")
     variables = [session.variable(spec, device) for spec in found.variables.values()]
@@ -131,7 +133,9 @@ def _discover(name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is
             "  call oneop.optimizer.SGD(schedule).minimize(loss) in it, or make it a predict job"
         )
     if is_train and not any(spec.trainable for spec in context.variables.values()):
-        raise ArgumentError(f'job "{name}" is a train job without a trainable variable\n  make one with oneop.get_variable')
+        raise ArgumentError(
+            f'job "{name}" is a train job without a trainable variable\n  make one with oneop.get_variable'
+        )
     return context
 
 
@@ -187,7 +191,11 @@ def _update(
     grads, watched = found[: len(trained)], found[len(trained) :]
     with torch.no_grad():
         factor = 1.0 / (optimizer.loss_scale * loss.numel())
-        pairs = [(v, grad if factor == 1.0 else grad * factor) for v, grad in zip(trained, grads, strict=True) if grad is not None]
+        pairs = [
+            (v, grad if factor == 1.0 else grad * factor)
+            for v, grad in zip(trained, grads, strict=True)
+            if grad is not None
+        ]
         if pairs:
             optimizer.update(
                 [tensors[f"variable/{v.name}"] for v, _ in pairs],

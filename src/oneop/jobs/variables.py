@@ -32,7 +32,9 @@ def get_variable(
     if shape is None:
         raise ArgumentError(f'get_variable("{name}"): it needs a shape')
     if regularizer is not None:
-        raise ArgumentError(f'get_variable("{name}"): regularizers are not supported\n  use weight_decay of the optimizer')
+        raise ArgumentError(
+            f'get_variable("{name}"): regularizers are not supported\n  use weight_decay of the optimizer'
+        )
     return context.variable(
         VariableSpec(
             name=context.qualified(name),
