@@ -104,7 +104,7 @@ std::vector<bool> steps_for(const GradPlan& plan, const std::vector<bool>& wante
   return keep;
 }
 
-void push_inputs(const Layout& layout, const GradStep& step, const std::vector<at::Tensor>& blobs,
+void push_inputs(const Layout& layout, const GradStep& step, const BoundGradPlan::Blobs& blobs,
                  torch::jit::Stack* stack) {
   for (size_t a = 0; a < step.inputs.size(); ++a) {
     switch (layout.inputs[a]) {
@@ -160,7 +160,7 @@ std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const G
   return bound;
 }
 
-void BoundGradPlan::run_step(size_t s, std::vector<at::Tensor>* blobs) const {
+void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   const GradStep& step = plan->steps[s];
   const TorchOp& op = *steps[s].op;
   const Layout& layout = op.layout();
@@ -206,23 +206,28 @@ void BoundGradPlan::run_step(size_t s, std::vector<at::Tensor>* blobs) const {
 
 variable_list BoundGradPlan::run(const variable_list& saved, const variable_list& grads,
                                  const std::vector<bool>& wanted) const {
-  std::vector<at::Tensor> blobs(plan->num_blobs);
+  Blobs blobs(plan->num_blobs);
   for (size_t i = 0; i < plan->saved.size(); ++i) { blobs[plan->saved[i]] = saved[i]; }
-  for (size_t i = 0; i < grads.size(); ++i) { blobs[plan->first_grad_blob() + i] = grads[i]; }
+  return run(&blobs, grads, wanted);
+}
+
+variable_list BoundGradPlan::run(Blobs* blobs, const variable_list& grads,
+                                 const std::vector<bool>& wanted) const {
+  for (size_t i = 0; i < grads.size(); ++i) { (*blobs)[plan->first_grad_blob() + i] = grads[i]; }
   try {
     if (wanted.empty()) {
-      for (size_t s = 0; s < plan->steps.size(); ++s) { run_step(s, &blobs); }
+      for (size_t s = 0; s < plan->steps.size(); ++s) { run_step(s, blobs); }
     } else {
       const std::vector<bool> keep = steps_for(*plan, wanted);
       for (size_t s = 0; s < plan->steps.size(); ++s) {
-        if (keep[s]) { run_step(s, &blobs); }
+        if (keep[s]) { run_step(s, blobs); }
       }
     }
   } catch (const Error& error) { throw_python_error(error); }
   variable_list results(plan->num_inputs);
   for (int32_t i = 0; i < plan->num_inputs; ++i) {
     const bool is_wanted = wanted.empty() || wanted[i];
-    if (plan->grad_of_input[i] >= 0 && is_wanted) { results[i] = blobs[plan->grad_of_input[i]]; }
+    if (plan->grad_of_input[i] >= 0 && is_wanted) { results[i] = (*blobs)[plan->grad_of_input[i]]; }
   }
   return results;
 }
@@ -236,13 +241,8 @@ void OpNode::release_variables() {
   for (auto& saved : saved_) { saved.reset_data(); }
 }
 
-variable_list OpNode::unpack_saved() {
-  variable_list saved;
-  saved.reserve(saved_.size());
-  for (size_t i = 0; i < saved_.size(); ++i) {
-    saved.push_back(i < num_saved_inputs_ ? saved_[i].unpack() : saved_[i].unpack(getptr()));
-  }
-  return saved;
+at::Tensor OpNode::unpack_saved(size_t i) {
+  return i < num_saved_inputs_ ? saved_[i].unpack() : saved_[i].unpack(getptr());
 }
 
 std::vector<bool> OpNode::wanted_inputs() const {
@@ -277,9 +277,10 @@ variable_list OpNode::apply(variable_list&& grads) {
   for (const at::Tensor& grad : grads) { any |= grad.defined(); }
   if (!any) { return variable_list(num_outputs()); }
   fill_missing_grads(*plan_->plan, *this, &grads);
-  const variable_list saved = unpack_saved();
+  BoundGradPlan::Blobs blobs(plan_->plan->num_blobs);
+  for (size_t i = 0; i < saved_.size(); ++i) { blobs[plan_->plan->saved[i]] = unpack_saved(i); }
   InBackward guard;
-  return plan_->run(saved, grads, wanted_inputs());
+  return plan_->run(&blobs, grads, wanted_inputs());
 }
 
 void OpNode::compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const {
@@ -294,7 +295,8 @@ variable_list OpNode::apply_with_saved(const variable_list& inputs,
   for (auto& variable : saved_) { swap.before(variable); }
   variable_list grads = inputs;
   fill_missing_grads(*plan_->plan, *this, &grads);
-  const variable_list saved = unpack_saved();
+  variable_list saved;
+  for (size_t i = 0; i < saved_.size(); ++i) { saved.push_back(unpack_saved(i)); }
 
   torch::dynamo::autograd::PackedArgs packed;
   packed.pack(PlanNumbers::number_of(plan_));

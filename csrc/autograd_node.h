@@ -43,8 +43,13 @@ struct BoundGradPlan {
                                      const torch::autograd::variable_list& grads,
                                      const std::vector<bool>& wanted) const;
 
+  // The same with the saved tensors in their places among the blobs of the plan already.
+  using Blobs = c10::SmallVector<at::Tensor, 8>;
+  torch::autograd::variable_list run(Blobs* blobs, const torch::autograd::variable_list& grads,
+                                     const std::vector<bool>& wanted) const;
+
  private:
-  void run_step(size_t step, std::vector<at::Tensor>* blobs) const;
+  void run_step(size_t step, Blobs* blobs) const;
 };
 
 class OpNode final : public torch::autograd::Node {
@@ -66,7 +71,7 @@ class OpNode final : public torch::autograd::Node {
  private:
   std::vector<bool> wanted_inputs() const;
 
-  torch::autograd::variable_list unpack_saved();
+  at::Tensor unpack_saved(size_t i);
 
   const TorchOp* op_;
   std::shared_ptr<const BoundGradPlan> plan_;

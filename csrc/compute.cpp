@@ -11,6 +11,7 @@
 #include "error.h"
 #include "host.h"
 #include "host_cache.h"
+#include "small_cache.h"
 #include "thread_cache.h"
 #include "torch_types.h"
 
@@ -36,8 +37,11 @@ at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
   const c10::ScalarType dtype = to_torch(output.dtype);
   if (device.is_cpu()) {
     const size_t bytes = output.elem_cnt * c10::elementSize(dtype);
-    if (bytes < kHostCacheMinimum) { return at::detail::empty_cpu(sizes, dtype); }
     constexpr c10::DispatchKeySet cpu(c10::DispatchKey::CPU);
+    if (bytes - 1 < kSmallCacheMaximum) {  // not for 0, which wraps
+      return at::detail::empty_generic(sizes, small_cache(), cpu, dtype, std::nullopt);
+    }
+    if (bytes < kHostCacheMinimum) { return at::detail::empty_cpu(sizes, dtype); }
     return at::detail::empty_generic(sizes, host_cache(), cpu, dtype, std::nullopt);
   }
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));

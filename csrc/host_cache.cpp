@@ -1,4 +1,4 @@
-// host_cache.cpp: a free list of large blocks.
+// host_cache.cpp: free lists of blocks, one for each size.
 #include "host_cache.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -13,12 +13,17 @@
 namespace oneop {
 namespace {
 
-constexpr size_t kPage = size_t{2} << 20;  // blocks are whole huge pages, so that the system can back them with such
+constexpr size_t kHugePage = size_t{2} << 20;  // large blocks are whole ones, so that the system can back them with such
+constexpr size_t kLarge = size_t{1} << 20;
+constexpr size_t kGrain = kHostCacheMinimum;  // smaller blocks are multiples of this
+constexpr size_t kPage = 4096;
+
+constexpr size_t round_up(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
 
 class HostCache final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
-    const size_t size = (bytes + kPage - 1) / kPage * kPage;
+    const size_t size = round_up(bytes, bytes < kLarge ? kGrain : kHugePage);
     void* data = take(size);
     if (data == nullptr) { data = make(size); }
     auto* block = new Block{data, size};
@@ -49,10 +54,11 @@ class HostCache final : public c10::Allocator {
 
   static void* make(size_t size) {
     void* data = nullptr;
-    if (posix_memalign(&data, kPage, size) != 0) {
+    const bool is_large = size >= kHugePage;
+    if (posix_memalign(&data, is_large ? kHugePage : kPage, size) != 0) {
       TORCH_CHECK(false, "oneop: not enough memory for an output of ", size, " bytes");
     }
-    madvise(data, size, MADV_HUGEPAGE);  // advice only: failing costs speed, nothing else
+    if (is_large) { madvise(data, size, MADV_HUGEPAGE); }  // advice only: failing costs speed, nothing else
     return data;
   }
 
