@@ -42,6 +42,8 @@ format: $(installed) ## put Python and C++ into the style that lint checks
 	@$(if $(cxx_files),$(venv)/bin/clang-format -i $(cxx_files))
 
 bench: $(installed) ## measure against torch's own ways to make an op
+	@$(python) -c 'import ninja, tvm_ffi' 2>/dev/null || \
+	  $(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[bench]"
 	@$(core)
 	@$(python) -m benchmarks $(ARGS)
 
