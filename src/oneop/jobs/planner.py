@@ -83,7 +83,7 @@ class _Planner:
         self.index = {node: i for i, node in enumerate(self.nodes)}
         self.steps: list[Step] = []
         self.buffer_of: dict[Node, Buffer] = {}
-        self.results_of: dict[Node, list[Buffer]] = {}  # of ops with several outputs
+        self.results_of: dict[Node, dict[int, Buffer]] = {}  # of ops with several outputs
         self.arena: list[Buffer] = []
         self.constants: dict[Node, torch.Tensor] = {}
         self.last_use = self._find_last_uses()
@@ -217,7 +217,8 @@ class _Planner:
         self.steps.append(step)
 
     def _plan_torch(self, i: int, node: Node, values: list[torch.Tensor]) -> None:
-        has_out = out_variant(node.target) is not None
+        all_there = isinstance(node.meta["val"], torch.Tensor) or len(values) == len(node.meta["val"])
+        has_out = all_there and out_variant(node.target) is not None
         step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
         shared = {}
         if has_out and len(values) == 1 and is_pointwise(node.target):
@@ -233,7 +234,9 @@ class _Planner:
         """Give each output a buffer: that of a dying input if they may share it, else a new one."""
         several = not isinstance(node.meta["val"], torch.Tensor)
         users = {user.args[1]: user for user in node.users if is_getitem(user)} if several else {0: node}
-        for number, value in enumerate(values):
+        # A result that was not asked for is None; those that are there keep their numbers.
+        numbers = [i for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)] if several else [0]
+        for number, value in zip(numbers, values, strict=True):
             owner = users.get(number)
             end = i if owner is None else self.last_use.get(owner, i)
             buffer = self._share(i, shared.get(number), value, end)
@@ -245,7 +248,7 @@ class _Planner:
                 step.in_place = True
             step.outputs.append((buffer, value))
         if several:
-            self.results_of[node] = [buffer for buffer, _ in step.outputs]
+            self.results_of[node] = dict(zip(numbers, (buffer for buffer, _ in step.outputs), strict=True))
         else:
             self.buffer_of[node] = step.outputs[0][0]
 
