@@ -227,7 +227,7 @@ typedef struct oneop_sbp_sink {
   int32_t (*add)(struct oneop_sbp_sink* sink, const oneop_sbp* signature, int32_t count, oneop_status* status);
 } oneop_sbp_sink;
 
-/* Written by modify_inputs / modify_outputs, one for each tensor; the host fills in the usual values first. */
+/* Written by modify_inputs / modify_outputs, one for each tensor of that side; the host fills in the usual values first. */
 typedef struct oneop_arg_modifier {
   int32_t is_mutable;
   int32_t requires_grad;

@@ -146,6 +146,7 @@ class Context {
  protected:
   // A desc of a tensor, made at the first request.
   const TensorDesc& KeptDesc(const oneop_tensor* tensor) const {
+    NoteDescRead(frame_);
     return Keep<TensorDesc>(tensor, *tensor);
   }
   const oneop_tensor* LogicalTensor(int32_t number) const {

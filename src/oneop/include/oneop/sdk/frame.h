@@ -101,12 +101,23 @@ ONEOP_NOINLINE inline int32_t NeedTensor(const oneop_frame* frame, std::string_v
   return number;
 }
 
+// The host may want to know what a callback looked at.
+inline void NoteDescRead(const oneop_frame* frame) {
+  if (frame->reads != nullptr) {
+    frame->reads->shapes = 1;
+    frame->reads->dtypes = 1;
+  }
+}
+
 // --- Attributes ---
 
 ONEOP_NOINLINE inline const oneop_attr* FindAttr(const oneop_frame* frame, std::string_view name) {
   for (int32_t i = 0; i != frame->num_attrs; ++i) {
     const oneop_attr* attr = Element(frame->attrs, frame->attr_size, i);
     if (SameName(attr->name, name)) {
+      if (frame->reads != nullptr) {
+        frame->reads->attrs |= uint64_t{1} << (i < 63 ? i : 63);
+      }
       return attr;
     }
   }

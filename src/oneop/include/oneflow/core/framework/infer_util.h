@@ -129,9 +129,11 @@ class InferContext : public ::oneop::sdk::Context {
 
  private:
   ONEOP_COLD TensorDesc& Any(std::string_view name, int32_t index) const {
+    ::oneop::sdk::NoteDescRead(frame_);
     return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kEither)];
   }
   ONEOP_COLD TensorDesc& Input(std::string_view name, int32_t index) const {
+    ::oneop::sdk::NoteDescRead(frame_);
     return descs_[::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kInput)];
   }
   ONEOP_COLD TensorDesc& Output(std::string_view name, int32_t index) const {
