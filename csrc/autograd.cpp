@@ -8,7 +8,9 @@
 #include "autograd_node.h"
 #include "calls.h"
 #include "error.h"
+#include "symbolic.h"
 #include "thread_cache.h"
+#include "torch_types.h"
 
 namespace oneop {
 namespace {
@@ -37,46 +39,56 @@ struct Needs {
   }
 };
 
-void run_below(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+void run_below(const Layout& layout, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                torch::jit::Stack* stack) {
+  if (layout.mutates) {  // count_changes() is next
+    at::AutoDispatchBelowAutograd guard;
+    handle.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
+    return;
+  }
   at::AutoDispatchBelowADInplaceOrView guard;
   handle.redispatchBoxed(keys & c10::after_autograd_keyset & c10::after_ADInplaceOrView_keyset,
                          stack);
 }
 
-// Tensors that the op writes to count as changed, so a graph that saved them notices.
-void run_mutating(const Layout& layout, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
-                  torch::jit::Stack* stack) {
-  const CallTensors call(layout, stack->data() + stack->size() - layout.num_args);
-  std::vector<at::Tensor> written;
+// What the op writes to must not be part of a graph. The other inputs may be: think of running statistics.
+void refuse_changing_differentiated(const Layout& layout, const CallTensors& call) {
+  if (!c10::GradMode::is_enabled()) { return; }
   size_t at = 0;
   for (size_t a = 0; a < layout.inputs.size(); ++a) {
     for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-      if (!layout.op->input_traits[a].is_mutable) { continue; }
-      if (c10::GradMode::is_enabled() && call.tensors[at]->requires_grad()) {
-        throw Error("GradientNotFoundError",
-                    "op " + quoted(layout.op->name) + " changes its input " +
-                        quoted(layout.op->inputs[a].name) +
-                        " in place, which cannot be differentiated\n  call it under "
-                        "torch.no_grad() or on a detached tensor\n  defined at " +
-                        layout.op->source.text());
-      }
-      written.push_back(*call.tensors[at]);
+      if (!layout.op->input_traits[a].is_mutable || !call.tensors[at]->requires_grad()) { continue; }
+      throw Error("GradientNotFoundError",
+                  "op " + quoted(layout.op->name) + " changes its input " +
+                      quoted(layout.op->inputs[a].name) +
+                      " in place, which cannot be differentiated\n  call it under "
+                      "torch.no_grad() or on a detached tensor\n  defined at " +
+                      layout.op->source.text());
     }
   }
-  run_below(handle, keys, stack);
-  for (const at::Tensor& tensor : written) { torch::autograd::impl::bump_version(tensor); }
+}
+
+bool is_differentiable(const Layout& layout, size_t output_arg, c10::ScalarType dtype) {
+  return layout.op->output_traits[output_arg].requires_grad &&
+         torch::autograd::isDifferentiableType(dtype);
 }
 
 std::shared_ptr<const GradPlan> make_plan(const OpRecord& record, const Layout& layout,
                                           const c10::IValue* args, const CallTensors& call,
                                           const std::vector<uint8_t>& needs,
-                                          SymbolicSizes symbolic, bool* read_shapes) {
+                                          const SizeReader& read_symbol, bool* read_shapes) {
   const c10::Device device = call.tensors[0]->device();
-  Frame frame(*record.op, make_spec(layout, args, call, device, symbolic));
+  Frame frame(*record.op, make_spec(layout, args, call, device, read_symbol));
   frame.infer();
   frame.reads() = oneop_reads{sizeof(oneop_reads), 0, 0, 0, 0};
-  const std::vector<uint8_t> has_grad(frame.get().num_output_tensors, 1);
+  std::vector<uint8_t> has_grad;
+  for (size_t a = 0; a < layout.op->outputs.size(); ++a) {
+    const oneop_arg& arg = frame.get().outputs[a];
+    for (int32_t k = 0; k < arg.count; ++k) {
+      const int32_t dtype = frame.get().tensors[arg.first + k].dtype;
+      has_grad.push_back(is_differentiable(layout, a, to_torch(dtype)));
+    }
+  }
   auto plan = std::make_shared<GradPlan>(make_grad_plan(record, &frame, needs, has_grad));
   *read_shapes = frame.reads().shapes != 0;
   return plan;
@@ -111,13 +123,14 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
   bool read_shapes = false;
   std::shared_ptr<const GradPlan> plan;
   if (symbolic && cacheable) {
-    // Try with made-up sizes: a generator that never looks at them gives the same graph for all.
+    // Try without guards: a generator that never looks at the sizes gives the same graph for all.
+    const auto peek = [](const c10::SymInt& size) { return hint_of(size).value_or(2); };
     try {
-      plan = make_plan(record, layout, args, call, needs, SymbolicSizes::kPretend, &read_shapes);
+      plan = make_plan(record, layout, args, call, needs, peek, &read_shapes);
     } catch (const Error&) { read_shapes = true; }
   }
   if (plan == nullptr || (symbolic && read_shapes)) {
-    plan = make_plan(record, layout, args, call, needs, SymbolicSizes::kGuard, &read_shapes);
+    plan = make_plan(record, layout, args, call, needs, guard_size, &read_shapes);
   }
   auto bound = BoundGradPlan::bind(plan);
   if (read_shapes) { cache.reads_shapes.store(true, std::memory_order_relaxed); }
@@ -171,8 +184,7 @@ void set_histories(const NodePtr& node, const Layout& layout, const int32_t* cou
   size_t at = 0;
   for (size_t a = 0; a < layout.op->outputs.size(); ++a) {
     for (int32_t k = 0; k < counts[a]; ++k, ++at) {
-      if (layout.op->output_traits[a].requires_grad &&
-          torch::autograd::isDifferentiableType(outputs[at].scalar_type())) {
+      if (is_differentiable(layout, a, outputs[at].scalar_type())) {
         torch::autograd::set_history(outputs[at], node);
       } else {
         node->add_input_metadata(torch::autograd::Node::undefined_input());
@@ -222,12 +234,14 @@ void finish_node(const PtrOf<OpNode>& node, const Layout& layout, const int32_t*
 void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
                       c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const Layout& layout = op.layout();
-  if (layout.mutates) { return run_mutating(layout, handle, keys, stack); }
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
   refuse_forward_mode(layout, call);
+  if (layout.mutates) { refuse_changing_differentiated(layout, call); }
   const Needs needs(layout, call);
-  if (!needs.any || layout.op->has_flag(ONEOP_OP_NO_GRAD)) { return run_below(handle, keys, stack); }
+  if (!needs.any || layout.op->has_flag(ONEOP_OP_NO_GRAD)) {
+    return run_below(layout, handle, keys, stack);
+  }
 
   const auto counts = output_counts(layout, args);
   if (op.record().grad == nullptr) {
@@ -235,14 +249,34 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
     // A backward op that nobody may ever differentiate: the error waits until somebody does.
     const NodePtr node =
         make_missing_gradient_node(op.name(), edges_of(call, needs.flags.data()));
-    run_below(handle, keys, stack);
+    run_below(layout, handle, keys, stack);
     set_histories(node, layout, counts.data(), outputs_on(layout, counts, *stack));
     return;
   }
   const auto node = start_node(op, find_grad_plan(op, layout, args, call, needs.flags), call,
                                needs.flags.data());
-  run_below(handle, keys, stack);
+  run_below(layout, handle, keys, stack);
   finish_node(node, layout, counts.data(), outputs_on(layout, counts, *stack));
+}
+
+void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                   torch::jit::Stack* stack) {
+  const Layout& layout = op.layout();
+  std::vector<at::Tensor> written;
+  {
+    const CallTensors call(layout, stack->data() + stack->size() - layout.num_args);
+    size_t at = 0;
+    for (size_t a = 0; a < layout.inputs.size(); ++a) {
+      for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
+        if (layout.op->input_traits[a].is_mutable) { written.push_back(*call.tensors[at]); }
+      }
+    }
+  }
+  {
+    at::AutoDispatchBelowADInplaceOrView guard;
+    handle.redispatchBoxed(keys & c10::after_ADInplaceOrView_keyset, stack);
+  }
+  for (const at::Tensor& tensor : written) { torch::autograd::impl::bump_version(tensor); }
 }
 
 }  // namespace oneop

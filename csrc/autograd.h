@@ -12,6 +12,10 @@ namespace oneop {
 void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                       torch::jit::Stack* stack);
 
+// torch's ADInplaceOrView kernel of ops that write to inputs: these count as changed, so a graph that saved them notices.
+void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                   torch::jit::Stack* stack);
+
 // Recording a call whose gradient is known, in two halves: before and after it runs.
 PtrOf<OpNode> start_node(const TorchOp& op, std::shared_ptr<const BoundGradPlan> plan,
                          const CallTensors& call, const uint8_t* needs);

@@ -146,6 +146,7 @@ std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const G
   auto bound = std::make_shared<BoundGradPlan>();
   for (const GradStep& step : plan->steps) {
     Step bound_step{&TorchOp::find(step.op), {}, {}};
+    bound_step.schema_version = bound_step.op->layout().schema_version;
     for (const AttrValue& attr : step.attrs) { bound_step.attrs.push_back(to_ivalue(attr)); }
     if (bound_step.op->layout().returns_list()) {
       bound_step.attrs.emplace_back(
@@ -164,6 +165,12 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   const GradStep& step = plan->steps[s];
   const TorchOp& op = *steps[s].op;
   const Layout& layout = op.layout();
+  if (layout.schema_version != steps[s].schema_version) {
+    throw Error("GradientError", "backward op " + quoted(op.name()) +
+                                     " was redefined with other arguments after the forward call\n  "
+                                     "run forward again\n  defined at " +
+                                     layout.op->source.text());
+  }
   const auto keep = [&](size_t i, at::Tensor output) {
     (*blobs)[step.first_output + i] = std::move(output);
   };

@@ -31,6 +31,7 @@ struct BoundGradPlan {
     const TorchOp* op;
     std::vector<c10::IValue> attrs;  // and the counts of the outputs, where the op asks for them
     PlanKey attr_key;                // their words in the key of the call
+    int32_t schema_version = 0;      // of the op when this was made
   };
   std::shared_ptr<const GradPlan> plan;
   std::vector<Step> steps;

@@ -76,11 +76,24 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
 [[noreturn]] void refuse_unknown(const Layout& layout, PyObject* name) {
   std::vector<std::string> known = layout.op->input_names();
   for (const std::string& attr : layout.op->attr_names()) { known.push_back(attr); }
+  if (layout.output_counts_arg >= 0) { known.push_back("output_counts"); }
+  if (layout.device_arg >= 0) { known.push_back("device"); }
   const char* text = PyUnicode_AsUTF8(name);
   std::string list;
   for (const std::string& one : known) { list += (list.empty() ? "" : ", ") + one; }
   refuse(layout, " has no input or attribute " + quoted(text == nullptr ? "?" : text) +
                      did_you_mean(text == nullptr ? "" : text, known) + "\n  it has: " + list);
+}
+
+[[noreturn]] void refuse_positions(const Layout& layout, size_t found) {
+  const size_t count = layout.inputs.size();
+  std::string attrs;
+  for (const std::string& name : layout.op->attr_names()) { attrs += (attrs.empty() ? "" : ", ") + name; }
+  refuse(layout, (count == 0   ? std::string(": takes no inputs")
+                  : count == 1 ? ": takes 1 input by position"
+                               : ": takes " + std::to_string(count) + " inputs by position") +
+                     ", found " + std::to_string(found) +
+                     (attrs.empty() ? "" : "\n  give attributes by name: " + attrs));
 }
 
 // One call's arguments: as Python objects in schema order, then as values on torch's stack.
@@ -92,8 +105,7 @@ class Binding {
           PyObject* kwnames)
       : layout_(layout), names_(names), objects_(layout.num_args, nullptr) {
     if (num_args > layout.inputs.size()) {
-      refuse(layout, ": takes " + std::to_string(layout.inputs.size()) + " by position, found " +
-                         std::to_string(num_args) + "\n  give attributes by name");
+      refuse_positions(layout, num_args);
     }
     for (size_t i = 0; i < num_args; ++i) { objects_[i] = args[i]; }
     const Py_ssize_t num_names = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
@@ -102,7 +114,9 @@ class Binding {
       const int32_t at = find_argument(names, name);
       if (at < 0) { refuse_unknown(layout, name); }
       if (objects_[at] != nullptr) {
-        refuse(layout, ": " + quoted(PyUnicode_AsUTF8(name)) + " is given twice");
+        const bool is_input = at < layout.first_attr;
+        refuse(layout, is_input ? where(at) + ": given twice, by position and by name"
+                                : ", attribute " + quoted(PyUnicode_AsUTF8(name)) + ": given twice");
       }
       objects_[at] = args[num_args + k];
     }
@@ -111,6 +125,7 @@ class Binding {
   // True if the call was one that this thread has made before, on plain tensors; it has run then.
   bool run_directly(const TorchOp& op, OutputTensors* outputs) {
     if (layout_.mutates || !is_plain_thread()) { return false; }
+    if (layout_.device_arg >= 0 && objects_[layout_.device_arg] != nullptr) { return false; }
     DirectCall call(op);
     for (size_t i = 0; i < layout_.inputs.size(); ++i) {
       if (!add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, &call)) { return false; }
@@ -156,11 +171,19 @@ class Binding {
       PyTuple_SET_ITEM(args, i, input_for_torch(i));
     }
     for (int32_t i = layout_.first_attr; i < layout_.num_args; ++i) {
-      if (objects_[i] != nullptr) { PyDict_SetItem(kwargs, names_.schema[i], objects_[i]); }
+      if (objects_[i] == nullptr) { continue; }
+      PyObject* value = attr_for_torch(i);
+      PyDict_SetItem(kwargs, names_.schema[i], value);
+      Py_DECREF(value);
     }
     PyObject* result = PyObject_Call(overload, args, kwargs);
     Py_DECREF(args);
     Py_DECREF(kwargs);
+    if (result != nullptr && layout_.returns_list() && PyList_Check(result)) {  // as wrap_outputs does
+      PyObject* list = result;
+      result = PyList_AsTuple(list);
+      Py_DECREF(list);
+    }
     return result;
   }
 
@@ -220,7 +243,7 @@ class Binding {
 
   PyObject* sole_item(size_t i, PyObject* list) const {
     if (PySequence_Fast_GET_SIZE(list) != 1) {
-      refuse(layout_, where(i) + ": expected exactly 1 tensor, found " +
+      refuse(layout_, where(i) + ": expected " + layout_.op->inputs[i].counts_text() + ", found " +
                           std::to_string(PySequence_Fast_GET_SIZE(list)));
     }
     return PySequence_Fast_GET_ITEM(list, 0);
@@ -231,7 +254,7 @@ class Binding {
     const ArgDef& arg = layout_.op->inputs[i];
     const bool is_absent = object == nullptr || object == Py_None;
     if (is_absent && !arg.is_optional) {
-      refuse(layout_, where(i) + ": expected " + arg.counts_text() + " tensors, found none");
+      refuse(layout_, where(i) + ": expected " + arg.counts_text() + ", found none");
     }
     if (layout_.inputs[i] == Layout::Input::kList) { return push_list(i, object, stack); }
     if (is_absent) {
@@ -265,7 +288,7 @@ class Binding {
     }
     const ArgDef& arg = layout_.op->inputs[i];
     if (!arg.takes(static_cast<int64_t>(list.size()))) {
-      refuse(layout_, where(i) + ": expected " + arg.counts_text() + " tensors, found " +
+      refuse(layout_, where(i) + ": expected " + arg.counts_text() + ", found " +
                           std::to_string(list.size()));
     }
     stack->emplace_back(std::move(list));
@@ -294,10 +317,9 @@ class Binding {
       stack->push_back(layout_.default_output_counts);
       return;
     }
-    AttrDef counts;
-    counts.name = "output_counts";
-    counts.type = ONEOP_ATTR_LIST_INT64;
-    stack->push_back(attr_from_python(*layout_.op, counts, object));
+    c10::IValue counts = list_of_ints(object);
+    if (counts.isNone()) { refuse(layout_, ", output_counts: expected a list of ints, found " + found_text(object)); }
+    stack->push_back(std::move(counts));
   }
 
   void push_device(torch::jit::Stack* stack) {
@@ -307,10 +329,33 @@ class Binding {
     } else if (THPDevice_Check(object)) {
       stack->emplace_back(reinterpret_cast<THPDevice*>(object)->device);
     } else if (PyUnicode_Check(object)) {
-      stack->emplace_back(c10::Device(PyUnicode_AsUTF8(object)));
+      const char* text = PyUnicode_AsUTF8(object);
+      try {
+        stack->emplace_back(c10::Device(text == nullptr ? "" : text));
+      } catch (const c10::Error&) { refuse_device(object); }
     } else {
-      refuse(layout_, ": device must be a torch.device or str, found " + python_type_name(object));
+      refuse_device(object);
     }
+  }
+
+  [[noreturn]] void refuse_device(PyObject* object) const {
+    refuse(layout_, ", device: expected a torch.device or its name, found " + found_text(object));
+  }
+
+  // torch has no lists of dtypes: they go as numbers.
+  PyObject* attr_for_torch(int32_t i) const {
+    const size_t attr = i - layout_.first_attr;
+    if (attr >= layout_.op->attrs.size() || layout_.op->attrs[attr].type != ONEOP_ATTR_LIST_DTYPE) {
+      return Py_NewRef(objects_[i]);
+    }
+    const c10::IValue dtypes = attr_from_python(*layout_.op, layout_.op->attrs[attr], objects_[i]);
+    PyObject* list = PyList_New(0);
+    for (int64_t dtype : dtypes.toIntVector()) {
+      PyObject* number = PyLong_FromLongLong(dtype);
+      PyList_Append(list, number);
+      Py_DECREF(number);
+    }
+    return list;
   }
 
   PyObject* input_for_torch(size_t i) const {
@@ -411,6 +456,14 @@ PyObject* op_repr(PyObject* self) {
   return PyUnicode_FromFormat("<oneop op %s>", reinterpret_cast<OpObject*>(self)->op->name().c_str());
 }
 
+// A global by its name: op objects are shared, so copying gives the same one and pickling needs its name only.
+PyObject* op_reduce(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(reinterpret_cast<OpObject*>(self)->op->name().c_str());
+}
+
+PyMethodDef op_methods[] = {{"__reduce__", &op_reduce, METH_NOARGS, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
+
 PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(OpObject, dict), READONLY, nullptr},
@@ -428,6 +481,7 @@ PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Cal
                           {Py_tp_traverse, reinterpret_cast<void*>(&op_traverse)},
                           {Py_tp_clear, reinterpret_cast<void*>(&op_clear)},
                           {Py_tp_repr, reinterpret_cast<void*>(&op_repr)},
+                          {Py_tp_methods, op_methods},
                           {Py_tp_members, op_members},
                           {Py_tp_getset, op_getset},
                           {0, nullptr}};

@@ -4,7 +4,9 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <cctype>
 #include <cstring>
+#include <sstream>
 
 #include "error.h"
 #include "torch_types.h"
@@ -131,13 +133,41 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
   return attr;
 }
 
+namespace {
+
+std::string dtype_text(c10::ScalarType type) {  // as torch.dtype prints
+  std::string name = c10::toString(type);
+  if (name.compare(0, 1, "Q") == 0) { name[0] = 'q'; }
+  for (char& c : name) { c = static_cast<char>(std::tolower(c)); }
+  return name;
+}
+
+}  // namespace
+
 CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
   const auto add = [&](const c10::IValue& value, size_t arg) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) {
       throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", input " +
                                        quoted(layout.op->inputs[arg].name) +
-                                       ": expected a tensor, found an undefined one");
+                                       ": expected a tensor, found an undefined one\n  defined at " +
+                                       layout.op->source.text());
+    }
+    if (tensor.is_quantized()) {
+      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", input " +
+                                       quoted(layout.op->inputs[arg].name) + ": tensors of dtype " +
+                                       dtype_text(tensor.scalar_type()) +
+                                       " are not supported\n  convert it: x.dequantize()\n  defined at " +
+                                       layout.op->source.text());
+    }
+    if (tensor.layout() != c10::kStrided) {
+      std::ostringstream found;
+      found << tensor.layout();
+      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", input " +
+                                       quoted(layout.op->inputs[arg].name) +
+                                       ": expected a strided tensor, found layout " + found.str() +
+                                       "\n  convert it: x.to_dense()\n  defined at " +
+                                       layout.op->source.text());
     }
     tensors.push_back(&tensor);
   };
@@ -202,23 +232,39 @@ bool has_symbolic_sizes(const CallTensors& call) {
   return false;
 }
 
+namespace {
+
+std::string name_of_input(const OpDef& op, const CallTensors& call, size_t tensor) {
+  size_t end = 0;
+  for (size_t a = 0; a < call.counts.size(); ++a) {
+    end += call.counts[a];
+    if (tensor < end) { return op.inputs[a].name; }
+  }
+  return "?";
+}
+
+}  // namespace
+
+int64_t guard_size(const c10::SymInt& size) { return size.guard_int(__FILE__, __LINE__); }
+
 CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTensors& call,
-                   c10::Device device, SymbolicSizes symbolic) {
+                   c10::Device device, const SizeReader& read_symbol) {
   const OpDef& op = *layout.op;
   const bool any_strides = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
   CallSpec spec;
   spec.input_counts.assign(call.counts.begin(), call.counts.end());
   const auto number = [&](const c10::SymInt& size) -> int64_t {
-    if (const auto known = size.maybe_as_int()) { return *known; }
-    return symbolic == SymbolicSizes::kGuard ? size.guard_int(__FILE__, __LINE__) : 2;
+    const auto known = size.maybe_as_int();
+    return known ? *known : read_symbol(size);
   };
   for (const at::Tensor* tensor : call.tensors) {
     TensorMeta meta;
     meta.dtype = to_abi(tensor->scalar_type());
     if (meta.dtype == ONEOP_DTYPE_INVALID) {
-      throw Error("ArgumentError", "op " + quoted(op.name) + ": tensors of dtype " +
-                                       std::string(c10::toString(tensor->scalar_type())) +
-                                       " are not supported");
+      throw Error("ArgumentError", "op " + quoted(op.name) + ", input " +
+                                       quoted(name_of_input(op, call, spec.inputs.size())) +
+                                       ": tensors of dtype " + dtype_text(tensor->scalar_type()) +
+                                       " are not supported\n  defined at " + op.source.text());
     }
     meta.device_type = to_abi(tensor->device().type());
     meta.device_index = tensor->device().index();
@@ -238,9 +284,12 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
       spec.output_counts.push_back(static_cast<int32_t>(count.toInt()));
     }
     if (spec.output_counts.size() != op.outputs.size()) {
-      throw Error("ArgumentError", "op " + quoted(op.name) + ": output_counts needs " +
-                                       std::to_string(op.outputs.size()) + " numbers, found " +
-                                       std::to_string(spec.output_counts.size()));
+      std::string names;
+      for (const std::string& name : op.output_names()) { names += (names.empty() ? "" : ", ") + name; }
+      throw Error("ArgumentError", "op " + quoted(op.name) + ", output_counts: expected " +
+                                       std::to_string(op.outputs.size()) + " numbers (" + names +
+                                       "), found " + std::to_string(spec.output_counts.size()) +
+                                       "\n  defined at " + op.source.text());
     }
   } else {
     spec.output_counts = layout.fixed_output_counts;

@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <functional>
+
 #include "torch_op.h"
 
 namespace oneop {
@@ -34,11 +36,12 @@ void append_call_key(const Layout& layout, const c10::IValue* args, const CallTe
 void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode mode, PlanKey* key);
 void append_ivalue_key(const c10::IValue& value, PlanKey* key);
 
-// How to make numbers of symbolic sizes: guard on each, or pretend (sizes that nobody will look at).
-enum class SymbolicSizes { kGuard, kPretend };
+// Makes a number of a symbolic size; sizes that are numbers already never come to it.
+using SizeReader = std::function<int64_t(const c10::SymInt&)>;
+int64_t guard_size(const c10::SymInt& size);
 
 CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTensors& call,
-                   c10::Device device, SymbolicSizes symbolic);
+                   c10::Device device, const SizeReader& read_symbol = guard_size);
 
 bool has_symbolic_sizes(const CallTensors& call);
 

@@ -12,6 +12,7 @@
 #include "host.h"
 #include "host_cache.h"
 #include "small_cache.h"
+#include "symbolic.h"
 #include "thread_cache.h"
 #include "torch_types.h"
 
@@ -102,19 +103,31 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
     return device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
   }
   const c10::Device device = call.tensors[0]->device();
+  if (layout.device_arg >= 0 && args != nullptr && !args[layout.device_arg].isNone()) {
+    const c10::Device wanted = args[layout.device_arg].toDevice();
+    const bool same = wanted.type() == device.type() &&
+                      (!wanted.has_index() || wanted.index() == device.index() || device.is_cpu());
+    if (!same && !device.is_meta()) {  // of fake tensors only torch knows the device
+      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", device: expected " +
+                                       device.str() + ", where its inputs are, found " + wanted.str() +
+                                       "\n  defined at " + layout.op->source.text());
+    }
+  }
   for (size_t i = 1; i < call.tensors.size(); ++i) {
     if (call.tensors[i]->device() == device) { continue; }
     std::string lines;
     size_t at = 0;
     for (size_t a = 0; a < layout.op->inputs.size(); ++a) {
       for (int32_t k = 0; k < call.counts[a] && k < 2; ++k) {
-        lines += "\n  " + layout.op->inputs[a].name + ": " + call.tensors[at + k]->device().str();
+        lines += "\n  " + layout.op->inputs[a].name + (call.counts[a] > 1 ? " " + std::to_string(k) : "") +
+                 ": " + call.tensors[at + k]->device().str();
       }
       at += call.counts[a];
     }
     throw Error("ArgumentError", "op " + quoted(layout.op->name) +
                                      ": its inputs are on different devices" + lines +
-                                     "\n  move them to one device: x.to(device)");
+                                     "\n  move them to one device: x.to(device)\n  defined at " +
+                                     layout.op->source.text());
   }
   return device;
 }
@@ -135,7 +148,7 @@ std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layou
   if (plan == nullptr) {
     const PlanKey own_key = key;  // author's functions may call ops, which use the buffer
     plan = std::make_shared<const CallPlan>(
-        record, make_spec(layout, args, call, device, SymbolicSizes::kGuard), false);
+        record, make_spec(layout, args, call, device), false);
     record.plans->insert(own_key, plan);
     last = {&record, own_key, plan, nullptr, {}};
     return plan;
@@ -183,9 +196,20 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
   const Layout& layout = op.layout();
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
+  device_of(layout, args, call);  // torch comes here for a mix of devices too
   const c10::Device meta(c10::kMeta);
-  const CallPlan plan(op.record(), make_spec(layout, args, call, meta, SymbolicSizes::kGuard), true);
   OutputTensors outputs;
+  if (has_symbolic_sizes(call)) {
+    if (const auto inferred = infer_symbolic(op.record(), layout, args, call)) {
+      for (const SymbolicOutput& output : *inferred) {
+        outputs.push_back(at::empty_symint(
+            output.sizes, at::TensorOptions().dtype(to_torch(output.dtype)).device(meta)));
+      }
+      push_outputs(layout, outputs, stack);
+      return;
+    }
+  }
+  const CallPlan plan(op.record(), make_spec(layout, args, call, meta), true);
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
     outputs.push_back(allocate_output(plan.output(i), meta));
   }

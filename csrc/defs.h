@@ -27,7 +27,7 @@ struct ArgDef {
   bool takes(int64_t given) const {
     return (given == 0 && is_optional) || (count_is_minimum ? given >= count : given == count);
   }
-  std::string counts_text() const;  // "exactly 5", "none or at least 5"
+  std::string counts_text() const;  // "exactly 1 tensor", "none or at least 5 tensors"
 };
 
 struct AttrDef {
@@ -42,6 +42,9 @@ struct ArgTraits {
   bool is_mutable = false;
   bool requires_grad = true;
 };
+
+// `in` is a keyword for Python and for torch's schema parser: such names get an underscore.
+std::string schema_name(const std::string& name);
 
 struct OpDef {
   std::string name;

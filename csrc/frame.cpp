@@ -36,12 +36,19 @@ void set_contiguous(oneop_tensor* tensor) {
   }
 }
 
+std::string name_of_input(const std::vector<oneop_arg>& inputs, int32_t tensor) {
+  for (const oneop_arg& arg : inputs) {
+    if (tensor < arg.first + arg.count) { return arg.name; }
+  }
+  return "?";
+}
+
 void check_side(const OpDef& op, const std::vector<ArgDef>& args, const std::vector<int32_t>& counts,
                 const char* side) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].takes(counts[i])) { continue; }
     throw Error("ArgumentError", "op " + quoted(op.name) + ", " + side + " " + quoted(args[i].name) +
-                                     ": expected " + args[i].counts_text() + " tensors, found " +
+                                     ": expected " + args[i].counts_text() + ", found " +
                                      std::to_string(counts[i]) + "\n  defined at " +
                                      op.source.text());
   }
@@ -79,10 +86,11 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
       tensor.elem_cnt = 1;
     } else {
       if (meta->shape.size() > kRoom) {
-        throw Error("ArgumentError", "op " + quoted(op.name) + ": a tensor has " +
-                                         std::to_string(meta->shape.size()) +
-                                         " dimensions, at most " + std::to_string(kRoom) +
-                                         " are supported");
+        throw Error("ArgumentError", "op " + quoted(op.name) + ", input " +
+                                         quoted(name_of_input(inputs_, static_cast<int32_t>(i))) +
+                                         ": expected at most " + std::to_string(kRoom) +
+                                         " dimensions, found " + std::to_string(meta->shape.size()) +
+                                         "\n  defined at " + op.source.text());
       }
       tensor.ndim = static_cast<int32_t>(meta->shape.size());
       std::copy(meta->shape.begin(), meta->shape.end(), tensor.shape);
@@ -224,8 +232,8 @@ void read_arg_traits(OpDef* op) {
                                               oneop_arg_modifier{0, 1, 1, 0});
     status.check(modify(op->abi.self, frame.abi(), modifiers.data(), status.abi()),
                  "op " + quoted(op->name) + ", argument modifier");
-    for (size_t i = 0; i < traits->size(); ++i) {
-      const oneop_arg_modifier& modifier = modifiers[args[i].first];
+    for (size_t i = 0; i < traits->size(); ++i) {  // tensors are numbered within their side
+      const oneop_arg_modifier& modifier = modifiers[args[i].first - args[0].first];
       (*traits)[i] = {modifier.is_mutable != 0, modifier.requires_grad != 0};
     }
   };

@@ -209,17 +209,21 @@ GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<
   frame->abi()->input_needs_grad = nullptr;
   frame->abi()->output_has_grad = nullptr;
   if (code != ONEOP_OK || status.failed()) {
-    throw Error("GradientError", name + ": " + status.message() + "\n  at " +
-                                     record.grad->source.text());
+    const std::string message = status.message();  // some begin with the name themselves
+    throw Error("GradientError", (message.compare(0, name.size(), name) == 0 ? "" : name + ": ") +
+                                     message + "\n  at " + record.grad->source.text());
   }
-  for (GradStep& step : plan.steps) {
-    for (auto& blobs : step.inputs) {
-      for (int32_t& blob : blobs) { blob = collector.ours(blob); }
+  const std::string at = "\n  at " + record.grad->source.text();
+  try {
+    for (GradStep& step : plan.steps) {
+      for (auto& blobs : step.inputs) {
+        for (int32_t& blob : blobs) { blob = collector.ours(blob); }
+      }
     }
-  }
-  for (int32_t& blob : plan.grad_of_input) {
-    if (blob >= 0) { blob = collector.ours(blob); }
-  }
+    for (int32_t& blob : plan.grad_of_input) {
+      if (blob >= 0) { blob = collector.ours(blob); }
+    }
+  } catch (const Error& error) { throw Error("GradientError", name + ": " + error.what() + at); }
   for (int32_t a = 0; a < frame->get().num_inputs; ++a) {
     const oneop_arg& arg = frame->get().inputs[a];
     for (int32_t i = 0; i < arg.count; ++i) {
@@ -227,12 +231,21 @@ GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<
         throw Error("GradientError",
                     name + " gives none for input " + quoted(arg.name) +
                         "\n  bind one with InputGradBind, or mark the input as not differentiable: "
-                        ".SetInputArgModifyFn, set_requires_grad(false)\n  at " +
-                        record.grad->source.text());
+                        ".SetInputArgModifyFn, set_requires_grad(false)" + at);
       }
     }
   }
   prune(&plan);
+  for (int32_t a = 0; a < frame->get().num_outputs; ++a) {
+    const oneop_arg& arg = frame->get().outputs[a];
+    for (int32_t i = arg.first - plan.num_inputs; i < arg.first - plan.num_inputs + arg.count; ++i) {
+      if (!plan.reads_grad[i] || has_grad[i]) { continue; }
+      throw Error("GradientError",
+                  name + " reads the gradient of output " + quoted(arg.name) +
+                      ", which has none: it is " + dtype_name(frame->output(i).dtype) +
+                      " or marked as not differentiable\n  test with HasGradTensor4OpOutput first" + at);
+    }
+  }
   return plan;
 }
 

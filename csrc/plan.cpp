@@ -23,13 +23,17 @@ KernelInstance::KernelInstance(std::shared_ptr<const KernelDef> def, Frame* fram
     throw Error("RegistrationError", kernel_text(*def_) + ": its create function gave no kernel");
   }
   always_compute_ = abi.always_compute == nullptr || abi.always_compute(kernel_) != 0;
-  if (abi.create_state != nullptr) {
-    status.check(abi.create_state(kernel_, frame->abi(), &state_, status.abi()),
-                 kernel_text(*def_));
+  if (abi.create_state == nullptr) { return; }
+  const int32_t code = abi.create_state(kernel_, frame->abi(), &state_, status.abi());
+  if (code != ONEOP_OK || status.failed()) {
+    destroy();  // a constructor that throws has no destructor
+    status.check(code, kernel_text(*def_));
   }
 }
 
-KernelInstance::~KernelInstance() {
+KernelInstance::~KernelInstance() { destroy(); }
+
+void KernelInstance::destroy() {
   if (state_ != nullptr && def_->abi.destroy_state != nullptr) { def_->abi.destroy_state(state_); }
   if (kernel_ != nullptr && def_->abi.destroy != nullptr) { def_->abi.destroy(kernel_); }
 }
@@ -78,7 +82,7 @@ void CallPlan::bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data,
   bound->frame.stream = stream;
   bound->frame.host_data = host_data;
   bound->frame.reads = nullptr;
-  if (tmp_bytes_ > 0) {
+  if (instance_->def().abi.infer_tmp_size != nullptr) {  // of 0 bytes too: no kernel expects a null then
     bound->tmp_shape = tmp_bytes_;
     bound->tmp = {tmp,
                   &bound->tmp_shape,

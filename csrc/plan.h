@@ -26,6 +26,8 @@ class KernelInstance {
 
  private:
   friend class CallPlan;
+  void destroy();
+
   std::shared_ptr<const KernelDef> def_;
   void* kernel_ = nullptr;
   void* state_ = nullptr;

@@ -205,12 +205,19 @@ std::string python_type_name(PyObject* object) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
+std::string found_text(PyObject* object) { return python_type_name(object) + " " + repr_of(object); }
+
+c10::IValue list_of_ints(PyObject* object) {
+  c10::IValue value;
+  return convert(ONEOP_ATTR_LIST_INT64, object, &value) ? value : c10::IValue();
+}
+
 c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* object) {
   c10::IValue value;
   if (convert(attr.type, object, &value)) { return value; }
   throw Error("ArgumentError", "op " + quoted(op.name) + ", attribute " + quoted(attr.name) +
                                    ": expected " + expected_text(attr.type) + ", found " +
-                                   python_type_name(object) + " " + repr_of(object) +
+                                   found_text(object) +
                                    "\n  defined at " + op.source.text());
 }
 

@@ -15,5 +15,9 @@ c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* obj
 bool is_symbolic(PyObject* object);
 
 std::string python_type_name(PyObject* object);
+std::string found_text(PyObject* object);  // "int 3"
+
+// None where the object is not a list of ints.
+c10::IValue list_of_ints(PyObject* object);
 
 }  // namespace oneop

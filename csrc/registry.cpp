@@ -28,8 +28,8 @@ void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* si
   for (const ArgDef& arg : args) {
     const std::string where = "op " + quoted(op.name) + ": " + side + " " + quoted(arg.name);
     if (!is_identifier(arg.name)) { refuse(op.source, where + " is not an identifier"); }
-    if (!taken->insert(arg.name).second) {
-      refuse(op.source, where + " has a name that another input, output or attribute has too");
+    if (!taken->insert(schema_name(arg.name)).second) {
+      refuse(op.source, where + " has a name that is taken by another input, output or attribute");
     }
     if (arg.count < (arg.count_is_minimum ? 0 : 1)) {
       refuse(op.source, where + " cannot have " + std::to_string(arg.count) + " tensors");
@@ -41,14 +41,27 @@ void check_op(const OpDef& op) {
   if (!is_identifier(op.name)) {
     refuse(op.source, "op " + quoted(op.name) + ": the name is not an identifier");
   }
+  if (op.name.compare(0, 2, "__") == 0 || op.name == "name" || op.name == "_dir") {
+    refuse(op.source, "op " + quoted(op.name) + ": the name means something else in torch.ops");
+  }
   std::set<std::string> taken;
+  const bool needs_tensor = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                        [](const ArgDef& arg) { return !arg.is_optional; });
   check_args(op, op.inputs, "input", &taken);
   check_args(op, op.outputs, "output", &taken);
   for (const AttrDef& attr : op.attrs) {
     const std::string where = "op " + quoted(op.name) + ": attribute " + quoted(attr.name);
     if (!is_identifier(attr.name)) { refuse(op.source, where + " is not an identifier"); }
-    if (!taken.insert(attr.name).second) {
-      refuse(op.source, where + " has a name that another input, output or attribute has too");
+    if (!taken.insert(schema_name(attr.name)).second) {
+      refuse(op.source, where + " has a name that is taken by another input, output or attribute");
+    }
+    if (attr.name == "device" && !needs_tensor) {
+      refuse(op.source, where + " has a name that is taken: ops that may be called without tensors have a " +
+                            quoted(attr.name));
+    }
+    if (attr.name == "output_counts" && op.has_open_outputs()) {
+      refuse(op.source, where + " has a name that is taken: ops with a varying number of outputs have an " +
+                            quoted(attr.name));
     }
     if (!is_attr_type(attr.type)) {
       refuse(op.source, where + " has the unknown type " + std::to_string(attr.type));
@@ -84,7 +97,7 @@ void check_grad(const GradDef& grad) {
 std::string ArgDef::counts_text() const {
   std::string text = is_optional ? "none or " : "";
   text += count_is_minimum ? "at least " : "exactly ";
-  return text + std::to_string(count);
+  return text + std::to_string(count) + (count == 1 ? " tensor" : " tensors");
 }
 
 bool OpDef::has_open_outputs() const {
@@ -213,10 +226,10 @@ const OpRecord& Registry::get(const std::string& name) const {
   if (record == nullptr) {
     const std::vector<std::string> names = op_names();
     throw Error("OpNotFoundError", "no op " + quoted(name) + " is registered" +
-                                       did_you_mean(name, names) + "\n  " +
+                                       did_you_mean(name, names) +
+                                       "\n  see oneop.list_ops() for the " +
                                        std::to_string(names.size()) +
-                                       " ops are: see oneop.list_ops(); load the library that "
-                                       "defines it with oneop.load(path)");
+                                       " that are, or load its library: oneop.load(path)");
   }
   return *record;
 }

@@ -33,7 +33,7 @@ thread_local Lists lists;  // no constructor: reading it costs no check
 struct Cleaner {
   ~Cleaner() {
     lists.is_closed = true;
-    for (Block* block : lists.first) {
+    for (Block*& block : lists.first) {  // left empty: a later destructor of the thread may call an op
       while (block != nullptr) {
         Block* next = block->next;
         std::free(block);

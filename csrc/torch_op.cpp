@@ -93,7 +93,7 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
     append_ivalue_key(layout->attr_defaults.back(), &layout->attr_default_keys.back());
     TypePtr type = attr_type(attr.type);
     TypePtr real_type = type;
-    if (attr.type == ONEOP_ATTR_DTYPE) { type = c10::ScalarTypeType::get(); }
+    if (attr.type == ONEOP_ATTR_DTYPE) { real_type = c10::ScalarTypeType::get(); }  // as torch's own schemas do
     arguments.emplace_back(schema_name(attr.name), type, real_type, std::nullopt,
                            std::move(default_value), /*kwarg_only=*/true);
   }
@@ -178,6 +178,10 @@ void TorchOp::register_kernels() {
     add(c10::DispatchKey::BackendSelect, &select_backend);
     selects_backend_ = true;
   }
+  if (layout().mutates && !counts_changes_) {
+    add(c10::DispatchKey::ADInplaceOrView, &count_changes);
+    counts_changes_ = true;
+  }
 }
 
 bool TorchOp::define(OpSlot* slot) {
@@ -192,6 +196,8 @@ bool TorchOp::define(OpSlot* slot) {
   std::string text = c10::toString(schema);
   const bool changed = text != op->schema_text_;
   const bool any_strides = layout->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
+  if (changed) { ++op->schema_version_; }
+  layout->schema_version = op->schema_version_;
   op->layout_.store(layout.release(), std::memory_order_release);  // old ones may be in use: never freed
   if (changed) {
     // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles stay valid.

@@ -28,15 +28,13 @@ struct Layout {
   int32_t output_counts_arg = -1;  // ops whose number of outputs is open return one list
   int32_t device_arg = -1;         // ops that may be called without any tensor
   bool mutates = false;
+  int32_t schema_version = 0;  // another one: other arguments
   std::vector<c10::IValue> attr_defaults;  // none where there is no default
   std::vector<PlanKey> attr_default_keys;  // the words that the defaults have in a call's key
   c10::IValue default_output_counts;
 
   bool returns_list() const { return output_counts_arg >= 0; }
 };
-
-// `in` is a keyword for Python and for torch's schema parser: such names get an underscore.
-std::string schema_name(const std::string& name);
 
 c10::FunctionSchema make_schema(const OpDef& op, Layout* layout);
 
@@ -62,9 +60,11 @@ class TorchOp {
   std::atomic<const Layout*> layout_{nullptr};
   std::optional<c10::OperatorHandle> handle_;
   std::string schema_text_;
+  int32_t schema_version_ = 0;
   std::unique_ptr<torch::Library> definition_;
   std::unique_ptr<torch::Library> kernels_;
   bool selects_backend_ = false;
+  bool counts_changes_ = false;
 };
 
 }  // namespace oneop
