@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from oneop._build.cache import cache_root
 from oneop._build.library import Library, build, build_inline
-from oneop._runtime import core, find_op, forget_ops
+from oneop._runtime import core, find_op, forget_ops, loaded_libraries
 from oneop.errors import LoadError
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class LoadedLibrary:
 
     def __getattr__(self, name: str) -> Op:
         """Return the op of this name if it belongs to the library."""
+        if name.startswith("__") or name == "ops":  # asked for while it is being copied, and not there yet
+            raise AttributeError(name)
         if name not in self.ops:
             raise AttributeError(f'library "{self.name}" has no op "{name}"; it has: {", ".join(self.ops)}')
         return find_op(name)
@@ -40,9 +43,9 @@ class LoadedLibrary:
         return [*super().__dir__(), *self.ops]
 
 
-#: Content of each file that was loaded: path -> hash. And what each content brought.
-_loaded: dict[Path, str] = {}
-_results: dict[tuple[str, str], LoadedLibrary] = {}
+#: The content of each file as the dynamic linker knows it: path -> hash.
+_opened: dict[Path, str] = {}
+_lock = threading.Lock()
 
 
 def load(
@@ -62,7 +65,7 @@ def load(
         raise TypeError(f"load() takes {', '.join(options)} only together with sources")
     if isinstance(library, Library):
         return _load_file(library.path, library.name)
-    path = Path(library).absolute()
+    path = Path(library).resolve()
     if not path.is_file():
         raise LoadError(
             f"cannot load the op library {path}\n  there is no such file\n  build it with oneop.build(name, sources)"
@@ -76,22 +79,26 @@ def load_inline(name: str, cpp_sources: str | Sequence[str] = (), **options: Any
 
 
 def _load_file(path: Path, library: str) -> LoadedLibrary:
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:20]
-    known = _results.get((library, digest))
-    if known is not None and _loaded.get(path) == digest:
-        return known
-    opened = path
-    if _loaded.get(path, digest) != digest:
-        # The dynamic linker would hand out the old content again for a path it knows.
-        opened = cache_root() / "loaded" / f"{path.stem}-{digest}.so"
-        if not opened.exists():
-            opened.parent.mkdir(parents=True, exist_ok=True)
-            copy = opened.with_suffix(f".{os.getpid()}")
-            shutil.copyfile(path, copy)
-            copy.replace(opened)
-    result: LoadResult = core().load_library(str(opened), library)
-    forget_ops(result["changed"])
-    _loaded[path] = digest
-    loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]))
-    _results[library, digest] = loaded
-    return loaded
+    with _lock:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:20]
+        for known, loaded in loaded_libraries.values():
+            if known == digest:
+                return loaded  # type: ignore[no-any-return]
+        opened = path
+        if _opened.get(path, digest) != digest:
+            # The dynamic linker would hand out the old content again for a path it knows.
+            opened = cache_root() / "loaded" / f"{path.stem}-{digest}.so"
+            if not opened.exists():
+                opened.parent.mkdir(parents=True, exist_ok=True)
+                copy = opened.with_suffix(f".{os.getpid()}")
+                shutil.copyfile(path, copy)
+                copy.replace(opened)
+        else:
+            _opened[path] = digest
+        result: LoadResult = core().load_library(str(opened), library)
+        forget_ops(result["changed"])
+        for name in result["ops"]:
+            find_op(name)  # torch.compile can look them up, not make them
+        loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]))
+        loaded_libraries[library] = (digest, loaded)
+        return loaded

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _ops: dict[str, _core.Op] = {}
 
+#: What is loaded under each library name: the hash of its content, and what it brought.
+loaded_libraries: dict[str, tuple[str, Any]] = {}
+
 
 @functools.cache
 def core() -> Any:
@@ -40,13 +43,13 @@ def core() -> Any:
 def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
     """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
     plan: _TraceNames = op._trace_names  # type: ignore[attr-defined]
-    positional = list(inputs) + [None] * (len(plan.inputs) - len(inputs))
+    positional = list(inputs) + [None] * (len(plan.lists) - len(inputs))
     attrs = {}
     for name, value in arguments.items():
-        if name in plan.inputs:
-            positional[plan.inputs.index(name)] = value
+        if name in plan.positions:
+            positional[plan.positions[name]] = value
         else:
-            attrs[plan.attrs.get(name, name)] = value
+            attrs[plan.attrs.get(name, name)] = [_DTYPES[d] for d in value] if name in plan.dtype_lists else value
     for i, is_list in enumerate(plan.lists):
         value = positional[i]
         if is_list and value is None:
@@ -55,18 +58,34 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             positional[i] = [value]
         elif not is_list and isinstance(value, (list, tuple)):
             positional[i] = value[0] if value else None
-    return op.overload(*positional, **attrs)
+    results = op.overload(*positional, **attrs)
+    return tuple(results) if plan.returns_list else results
+
+
+#: torch's numbers of dtypes, for lists of them, which its schemas do not have.
+_DTYPES = {
+    getattr(torch, name): code
+    for name, code in {
+        **{"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7},
+        **{"complex32": 8, "complex64": 9, "complex128": 10, "bool": 11, "bfloat16": 15},
+        **{"float8_e5m2": 23, "float8_e4m3fn": 24, "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26},
+        **{"uint16": 27, "uint32": 28, "uint64": 29},
+    }.items()
+}
 
 
 class _TraceNames:
-    """How the arguments of one op are called in its schema."""
+    """How the arguments of one op are called, by its author and in its schema."""
 
     def __init__(self, info: _core.OpInfo, schema: torch.FunctionSchema) -> None:
         names = [argument.name for argument in schema.arguments]
         count = len(info["inputs"])
-        self.inputs = [arg["name"] for arg in info["inputs"]]
         self.lists = [arg["count"] != 1 or arg["count_is_minimum"] for arg in info["inputs"]]
+        self.positions = {name: i for i, name in enumerate(names[:count])}
+        self.positions.update({arg["name"]: i for i, arg in enumerate(info["inputs"])})
         self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
+        self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
+        self.returns_list = any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
 
 
 def find_op(name: str) -> _core.Op:
@@ -120,8 +139,19 @@ _KEYWORDS = frozenset(__import__("keyword").kwlist)
 
 
 def forget_ops(names: Iterable[str]) -> None:
-    """Drop what Python and torch remember of ops whose schema has changed."""
+    """Drop what Python and torch remember of ops that are gone or have another schema."""
     for name in names:
         _ops.pop(name, None)
         if name in vars(torch.ops.oneop):
             delattr(torch.ops.oneop, name)
+
+
+def restore(snapshot: object, libraries: dict[str, tuple[str, Any]]) -> None:
+    """Put the registries and the list of loaded libraries back as they were."""
+    changed = set(core().restore(snapshot))
+    forget_ops(changed)
+    forget_ops(set(_ops) - set(core().op_names()))
+    for name in changed:
+        find_op(name)
+    loaded_libraries.clear()
+    loaded_libraries.update(libraries)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oneop._runtime import core, forget_ops
+from oneop._runtime import core, loaded_libraries, restore
 
 if TYPE_CHECKING:
     from oneop import _core
@@ -148,11 +148,11 @@ def list_pending() -> list[str]:
 @contextlib.contextmanager
 def isolated() -> Iterator[None]:
     """Put the registries back as they were when the block ends. For tests."""
-    saved = core().snapshot()
+    saved, libraries = core().snapshot(), dict(loaded_libraries)
     try:
         yield
     finally:
-        forget_ops(core().restore(saved))
+        restore(saved, libraries)
 
 
 def sbp_signatures(

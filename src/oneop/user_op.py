@@ -89,11 +89,11 @@ class UserOpBuilder:
 
 def _check_count(op: OpDef, side: str, arg: ArgDef, count: int) -> None:
     if not arg.takes(count):
-        wanted = (
-            f"{'none or ' if arg.is_optional else ''}{'at least' if arg.count_is_minimum else 'exactly'} {arg.count}"
-        )
+        wanted = f"{'none or ' if arg.is_optional else ''}{'at least' if arg.count_is_minimum else 'exactly'}"
+        noun = "tensor" if arg.count == 1 else "tensors"
         raise ArgumentError(
-            f'op "{op.name}", {side} "{arg.name}": expected {wanted} tensors, found {count}\n  defined at {op.source}'
+            f'op "{op.name}", {side} "{arg.name}": expected {wanted} {arg.count} {noun}, found {count}\n'
+            f"  defined at {op.source}"
         )
 
 
