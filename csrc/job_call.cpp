@@ -165,11 +165,13 @@ PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, P
 void job_dealloc(PyObject* self) {
   auto* object = reinterpret_cast<JobCallObject*>(self);
   PyObject_GC_UnTrack(self);
-  for (PyObject* part :
-       {object->data->shapes, object->data->dtypes, object->data->empty, object->data->general}) {
-    Py_XDECREF(part);
+  if (object->data != nullptr) {
+    Py_XDECREF(object->data->shapes);
+    Py_XDECREF(object->data->dtypes);
+    Py_XDECREF(object->data->empty);
+    Py_XDECREF(object->data->general);
+    delete object->data;
   }
-  delete object->data;
   Py_CLEAR(object->dict);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -178,7 +180,7 @@ void job_dealloc(PyObject* self) {
 
 int job_traverse(PyObject* self, visitproc visit, void* arg) {
   auto* object = reinterpret_cast<JobCallObject*>(self);
-  Py_VISIT(object->data->general);
+  if (object->data != nullptr) { Py_VISIT(object->data->general); }  // null while it is being made
   Py_VISIT(object->dict);
   Py_VISIT(Py_TYPE(self));
   return 0;
