@@ -18,7 +18,6 @@ from torch import uint8 as uint8
 
 from oneop import config as config
 from oneop import errors as errors
-from oneop import ods as ods
 from oneop import ops as ops
 from oneop import sysconfig as sysconfig
 from oneop import typing as typing
@@ -39,6 +38,7 @@ from oneop.settings import settings as settings
 from oneop.user_op import user_op_builder as user_op_builder
 
 if TYPE_CHECKING:
+    from oneop import ods as ods
     from oneop.jobs import checkpoint as checkpoint
     from oneop.jobs import optimizer as optimizer
     from oneop.jobs import scope as scope
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
 #: Names that are imported when they are first used, because what they need takes time to import.
 _LATER = {
+    "ods": "ods",
     "checkpoint": "jobs.checkpoint",
     "optimizer": "jobs.optimizer",
     "scope": "jobs.scope",
