@@ -93,11 +93,14 @@ struct GradDef {
   std::shared_ptr<void> owner;
 };
 
+struct FunctionDef;  // functions.h
+
 struct LibraryDefs {
   std::string library;
   std::vector<std::shared_ptr<OpDef>> ops;
   std::vector<std::shared_ptr<KernelDef>> kernels;
   std::vector<std::shared_ptr<GradDef>> grads;
+  std::vector<std::shared_ptr<const FunctionDef>> functions;
 };
 
 }  // namespace oneop

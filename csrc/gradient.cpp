@@ -16,6 +16,8 @@ int32_t index_of(const List& list, const std::string& name) {
   return -1;
 }
 
+constexpr int32_t kNoGradient = -2;  // in grad_of_input: none, and that is meant so
+
 class Collector {
  public:
   explicit Collector(GradPlan* plan) : plan_(plan) {
@@ -129,10 +131,10 @@ class Collector {
   }
 
   void bind(int32_t input, int32_t blob) {
-    if (input < 0 || input >= plan_->num_inputs || blob < 0) {
+    if (input < 0 || input >= plan_->num_inputs || blob < -1) {
       refuse("there is no such input or blob to bind");
     }
-    plan_->grad_of_input[input] = blob;
+    plan_->grad_of_input[input] = blob < 0 ? kNoGradient : blob;
   }
 
  public:
@@ -227,7 +229,7 @@ GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<
   for (int32_t a = 0; a < frame->get().num_inputs; ++a) {
     const oneop_arg& arg = frame->get().inputs[a];
     for (int32_t i = 0; i < arg.count; ++i) {
-      if (needs_grad[arg.first + i] && plan.grad_of_input[arg.first + i] < 0) {
+      if (needs_grad[arg.first + i] && plan.grad_of_input[arg.first + i] == -1) {
         throw Error("GradientError",
                     name + " gives none for input " + quoted(arg.name) +
                         "\n  bind one with InputGradBind, or mark the input as not differentiable: "
@@ -235,6 +237,7 @@ GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<
       }
     }
   }
+  for (int32_t& blob : plan.grad_of_input) { blob = blob == kNoGradient ? -1 : blob; }
   prune(&plan);
   for (int32_t a = 0; a < frame->get().num_outputs; ++a) {
     const oneop_arg& arg = frame->get().outputs[a];

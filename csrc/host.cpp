@@ -6,7 +6,9 @@
 
 #include "error.h"
 #include "frame.h"
+#include "functions.h"
 #include "host.h"
+#include "tensor_handles.h"
 
 namespace oneop {
 namespace {
@@ -36,8 +38,13 @@ void* scratch(const oneop_frame* frame, int64_t bytes, oneop_status* status) {
 }  // namespace
 
 const oneop_host* host_table() {
-  static const oneop_host table = {sizeof(oneop_host), ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR, 0,
-                                   &parallel_for,      &num_threads,    &log,            &scratch};
+  static const oneop_host table = [] {
+    oneop_host made{sizeof(oneop_host), ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR, 0,
+                    &parallel_for,      &num_threads,    &log,            &scratch};
+    fill_tensor_services(&made);
+    made.call_function = &call_function;
+    return made;
+  }();
   return &table;
 }
 

@@ -3,6 +3,8 @@
 
 #include "call_entry.h"
 #include "call_spec.h"
+#include "functional.h"
+#include "functions.h"
 #include "host_cache.h"
 #include "job_module.h"
 #include "plugin.h"
@@ -32,6 +34,7 @@ py::dict load_library(const std::string& path, const std::string& library) {
     py::list ops;
     for (const OpSlot* slot : slots) { ops.append(slot->name); }
     result["ops"] = ops;
+    Functions::global().add(library, defs.functions);
     return result;
   });
 }
@@ -162,6 +165,11 @@ PYBIND11_MODULE(_core, m) {
   m.attr("abi_version") = py::make_tuple(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR);
   if (!oneop::add_op_type(m.ptr())) { throw py::error_already_set(); }
   oneop::bind_jobs(m);
+  if (!oneop::add_function_type(m.ptr())) { throw py::error_already_set(); }
+  m.def("function_names", [] { return oneop::Functions::global().names(); });
+  m.def("make_function", [](const std::string& name) {
+    return oneop::raising([&] { return py::reinterpret_steal<py::object>(oneop::make_function(name)); });
+  });
   m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));

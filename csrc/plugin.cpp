@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "frame.h"
+#include "functions.h"
 
 namespace oneop {
 namespace {
@@ -134,6 +135,9 @@ LibraryDefs read_library(const std::string& path, const std::string& library) {
   }
   for (int32_t i = 0; i < abi.num_grads; ++i) {
     defs.grads.push_back(read_grad(abi.grads[i], library));
+  }
+  for (int32_t i = 0; i < abi.num_functions; ++i) {
+    defs.functions.push_back(read_function(abi.functions[i], library));
   }
   return defs;
 }

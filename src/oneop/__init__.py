@@ -16,6 +16,7 @@ from torch import int32 as int32
 from torch import int64 as int64
 from torch import uint8 as uint8
 
+from oneop import _C as _C
 from oneop import config as config
 from oneop import errors as errors
 from oneop import ops as ops
@@ -38,6 +39,7 @@ from oneop.settings import settings as settings
 from oneop.user_op import user_op_builder as user_op_builder
 
 if TYPE_CHECKING:
+    from oneop import functional as functional
     from oneop import ods as ods
     from oneop.jobs import checkpoint as checkpoint
     from oneop.jobs import optimizer as optimizer
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 
 #: Names that are imported when they are first used, because what they need takes time to import.
 _LATER = {
+    "functional": "functional",
     "ods": "ods",
     "checkpoint": "jobs.checkpoint",
     "optimizer": "jobs.optimizer",
@@ -130,6 +133,7 @@ __all__ = [
     "compile_job",
     "config",
     "errors",
+    "functional",
     "get_op",
     "get_variable",
     "global_function",

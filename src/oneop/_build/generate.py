@@ -43,12 +43,16 @@ def generate(
     for file in (*ods, *functional):
         if not file.is_file():
             raise BuildError(f'library "{name}": {file} is not there')
-    from oneop.ods import read_ops  # here, because a library without definitions needs none of it
+    from oneop.functional import read_yaml  # here, because a library without definitions needs none of it
+    from oneop.functional.cpp import generate_functions
+    from oneop.ods import read_ops
     from oneop.ods.cpp import generate_cpp
     from oneop.ods.explain import explain
 
     ops = [op for file in ods for op in read_ops(file, include_dirs, defines)]
-    texts = generate_cpp(ops)
+    texts = generate_cpp(ops) if ods else {}
+    if functional:
+        texts |= generate_functions([function for file in functional for function in read_yaml(file)])
     folder = _keep(name, texts)
     sources = tuple(folder / text for text in texts if text.endswith(".cpp"))
     return Generated(sources=sources, folder=folder, explain=partial(explain, ops=ops))

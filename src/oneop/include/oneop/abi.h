@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 0
+#define ONEOP_ABI_MINOR 1
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* --- Codes. A number, once given, keeps its meaning. ------------------------------------------------------------- */
@@ -154,6 +154,100 @@ typedef struct oneop_status {
                  int32_t line);
 } oneop_status;
 
+/* --- Functions: calls with values of any kind (since 1.1) --------------------------------------------------------- */
+
+enum { /* oneop_value.kind; the comment says where the value is */
+  ONEOP_VALUE_NONE = 0,
+  ONEOP_VALUE_TENSOR = 1,   /* tensor */
+  ONEOP_VALUE_TENSORS = 2,  /* list of oneop_handle */
+  ONEOP_VALUE_INT = 3,      /* i */
+  ONEOP_VALUE_FLOAT = 4,    /* f */
+  ONEOP_VALUE_BOOL = 5,     /* i */
+  ONEOP_VALUE_COMPLEX = 6,  /* c: real and imaginary part */
+  ONEOP_VALUE_STRING = 7,   /* list of char */
+  ONEOP_VALUE_INTS = 8,     /* list of int64_t; shapes and bools too */
+  ONEOP_VALUE_FLOATS = 9,   /* list of double */
+  ONEOP_VALUE_STRINGS = 10, /* list of oneop_span of char */
+  ONEOP_VALUE_SHAPES = 11,  /* list of oneop_span of int64_t */
+  ONEOP_VALUE_DTYPE = 12,   /* i */
+  ONEOP_VALUE_DTYPES = 13,  /* list of int64_t */
+  ONEOP_VALUE_DEVICE = 14,  /* list of two int64_t: device type and index */
+  ONEOP_VALUE_SCALARS = 15  /* list of oneop_value */
+};
+
+enum { /* oneop_function_arg.type: the types of functional_api.yaml that have a meaning here */
+  ONEOP_TYPE_VOID = 0,
+  ONEOP_TYPE_TENSOR = 1,
+  ONEOP_TYPE_TENSOR_TUPLE = 2,
+  ONEOP_TYPE_SCALAR = 3,
+  ONEOP_TYPE_INT32 = 4,
+  ONEOP_TYPE_INT64 = 5,
+  ONEOP_TYPE_FLOAT = 6,
+  ONEOP_TYPE_DOUBLE = 7,
+  ONEOP_TYPE_BOOL = 8,
+  ONEOP_TYPE_STRING = 9,
+  ONEOP_TYPE_INT32_LIST = 10,
+  ONEOP_TYPE_INT64_LIST = 11,
+  ONEOP_TYPE_FLOAT_LIST = 12,
+  ONEOP_TYPE_DOUBLE_LIST = 13,
+  ONEOP_TYPE_BOOL_LIST = 14,
+  ONEOP_TYPE_STRING_LIST = 15,
+  ONEOP_TYPE_SCALAR_LIST = 16,
+  ONEOP_TYPE_DTYPE = 17,
+  ONEOP_TYPE_DTYPE_LIST = 18,
+  ONEOP_TYPE_SHAPE = 19,
+  ONEOP_TYPE_SHAPE_LIST = 20,
+  ONEOP_TYPE_DEVICE = 21
+};
+
+/* A tensor of the host, counted by retain and release. An odd one stands for a tensor that does not exist yet: it is
+ * the address of a oneop_symbol plus one. */
+typedef void* oneop_handle;
+
+typedef struct oneop_value {
+  int32_t kind;
+  int32_t reserved;
+  union {
+    int64_t i;
+    double f;
+    double c[2];
+    oneop_handle tensor;
+    oneop_span list;
+  } value;
+} oneop_value;
+
+/* An op called with tensors. `inputs` and `outputs` name the argument of each tensor; those of one argument are
+ * neighbours. A null handle is an optional input that is not given. */
+typedef struct oneop_call {
+  uint32_t size;
+  int32_t num_inputs;
+  int32_t num_outputs;
+  int32_t num_attrs;
+  const char* op_type_name;
+  const void* op; /* from find_op; null: by name */
+  const char* const* input_names;
+  const oneop_handle* inputs;
+  const char* const* output_names;
+  const oneop_attr* attrs; /* those that are set; a number takes the type of the attribute */
+} oneop_call;
+
+/* What an odd handle stands for: a call on it is recorded by the one who made it. */
+typedef struct oneop_symbol {
+  uint32_t size;
+  int32_t references;
+  void (*destroy)(struct oneop_symbol* symbol);
+  int32_t (*record)(struct oneop_symbol* symbol, const oneop_call* call, oneop_handle* outputs, oneop_status* status);
+  const oneop_tensor* (*meta)(struct oneop_symbol* symbol, oneop_status* status); /* null after reporting an error */
+  int32_t requires_grad;
+  int32_t reserved;
+} oneop_symbol;
+
+/* Where a function puts what it returns; set() copies, and retains tensors. */
+typedef struct oneop_result {
+  uint32_t size;
+  void (*set)(struct oneop_result* result, const oneop_value* value);
+} oneop_result;
+
 /* --- Services of the host ------------------------------------------------------------------------------------------ */
 
 struct oneop_frame;
@@ -172,6 +266,19 @@ typedef struct oneop_host {
   void (*log)(int32_t level, const char* message, int64_t length, const char* file, int32_t line);
   /* Scratch memory on the frame's device that lives until the kernel returns; null after reporting an error. */
   void* (*scratch)(const struct oneop_frame* frame, int64_t bytes, oneop_status* status);
+  /* Since 1.1. Tensor handles; they and the calls below may be used on any thread. */
+  void (*retain)(oneop_handle tensor);
+  void (*release)(oneop_handle tensor);
+  /* Fills in a view that lives as long as the handle; its shape and stride must not be written to. */
+  int32_t (*view)(oneop_handle tensor, oneop_tensor* out, oneop_status* status);
+  int32_t (*requires_grad)(oneop_handle tensor);
+  /* An op for oneop_call.op; it stays valid for ever. Null after reporting an error. */
+  const void* (*find_op)(const char* op_type_name, oneop_status* status);
+  /* Runs an op; `outputs` gets num_outputs handles that the caller owns. */
+  int32_t (*dispatch)(const oneop_call* call, oneop_handle* outputs, oneop_status* status);
+  /* A function of any loaded library by its C++ name, or of torch: `aten::mul.Tensor`. */
+  int32_t (*call_function)(const char* name, const oneop_value* args, int32_t num_args, oneop_result* result,
+                           oneop_status* status);
 } oneop_host;
 
 /* What a callback looked at; the library sets, the host clears. It makes caches exact: what nobody read cannot matter. */
@@ -271,6 +378,7 @@ typedef struct oneop_grad_op {
 typedef struct oneop_grad_sink {
   uint32_t size;
   int32_t (*add_op)(struct oneop_grad_sink* sink, const oneop_grad_op* op, oneop_status* status);
+  /* Blob -1 (since 1.1): the input has no gradient, and that is meant so. */
   int32_t (*bind)(struct oneop_grad_sink* sink, int32_t input, int32_t blob, oneop_status* status);
 } oneop_grad_sink;
 
@@ -368,6 +476,42 @@ typedef struct oneop_grad_def {
   int32_t (*generate)(void* self, oneop_frame* frame, oneop_grad_sink* sink, oneop_status* status);
 } oneop_grad_def;
 
+enum { /* oneop_function_arg.flags */
+  ONEOP_ARG_KEYWORD_ONLY = 1u << 0,
+  ONEOP_ARG_OPTIONAL = 1u << 1, /* None is a value; it is the default */
+  ONEOP_ARG_HAS_DEFAULT = 1u << 2
+};
+
+typedef struct oneop_function_arg {
+  uint32_t size;
+  uint32_t flags;
+  int32_t type;
+  int32_t list_size; /* of a list that a single number stands for; 0: it does not */
+  const char* name;
+  oneop_value default_value;
+} oneop_function_arg;
+
+typedef int32_t (*oneop_function_fn)(void* self, const oneop_value* args, int32_t num_args, oneop_result* result,
+                                     oneop_status* status);
+
+/* One signature of a function. Several of one name are tried in order. */
+typedef struct oneop_function_def {
+  uint32_t size;
+  int32_t line;
+  const char* file;
+  const char* name;     /* in Python */
+  const char* cpp_name; /* for call_function */
+  const char* text;     /* the signature as written */
+  int32_t bind_python;
+  int32_t return_type;
+  int32_t num_args;
+  int32_t num_return_names; /* a named tuple */
+  const oneop_function_arg* const* args;
+  const char* const* return_names;
+  void* self;
+  oneop_function_fn call;
+} oneop_function_def;
+
 typedef struct oneop_library {
   uint32_t size;
   int32_t num_ops;
@@ -376,6 +520,9 @@ typedef struct oneop_library {
   const oneop_op_def* const* ops;
   const oneop_kernel_def* const* kernels;
   const oneop_grad_def* const* grads;
+  int32_t num_functions; /* since 1.1 */
+  int32_t reserved;
+  const oneop_function_def* const* functions;
 } oneop_library;
 
 /* --- The one exported symbol ---------------------------------------------------------------------------------------- */

@@ -103,6 +103,9 @@ struct Library {
   PointerList ops;
   PointerList kernels;
   PointerList grads;
+  PointerList eager_grads;  // OpExprGradFunction; see Describe
+  PointerList functions;
+  void (*link_functions)();  // fills in `functions`
   Arena arena;
   const oneop_host* host;
   oneop_library description;
@@ -118,6 +121,21 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   if (handshake->host_abi_major != ONEOP_ABI_MAJOR) {
     return ONEOP_OK;
   }
+  if (library.link_functions != nullptr && library.functions.count == 0) {
+    library.link_functions();
+  }
+  // An op with both kinds of gradient uses the one of REGISTER_USER_OP_GRAD.
+  for (int32_t i = 0; i != library.eager_grads.count; ++i) {
+    const auto* eager = static_cast<const oneop_grad_def*>(library.eager_grads.data[i]);
+    bool is_new = true;
+    for (int32_t k = 0; k != library.grads.count; ++k) {
+      const auto* grad = static_cast<const oneop_grad_def*>(library.grads.data[k]);
+      is_new = is_new && std::strcmp(grad->op_type_name, eager->op_type_name) != 0;
+    }
+    if (is_new) {
+      library.grads.Add(eager);
+    }
+  }
   // Every caller writes the same values, so it does not matter how many do.
   oneop_library* out = &library.description;
   out->size = sizeof(oneop_library);
@@ -127,6 +145,8 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   out->ops = reinterpret_cast<const oneop_op_def* const*>(library.ops.data);
   out->kernels = reinterpret_cast<const oneop_kernel_def* const*>(library.kernels.data);
   out->grads = reinterpret_cast<const oneop_grad_def* const*>(library.grads.data);
+  out->num_functions = library.functions.count;
+  out->functions = reinterpret_cast<const oneop_function_def* const*>(library.functions.data);
   library.host = handshake->host;
   handshake->library = out;
   return ONEOP_OK;

@@ -1,0 +1,66 @@
+// functions.h: functions that libraries describe: several signatures of a name, each with the code
+// behind it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "defs.h"
+
+namespace oneop {
+
+struct FunctionArg {
+  std::string name;
+  int32_t type = 0;
+  int32_t list_size = 0;
+  bool keyword_only = false;
+  bool is_optional = false;
+  bool has_default = false;
+  oneop_value default_value{};  // its lists live in the library
+};
+
+struct FunctionDef {
+  std::string name;
+  std::string cpp_name;
+  std::string text;
+  Source source;
+  bool bind_python = false;
+  int32_t return_type = 0;
+  std::vector<std::string> return_names;
+  std::vector<FunctionArg> args;
+  oneop_function_def abi{};
+};
+
+using FunctionPtr = std::shared_ptr<const FunctionDef>;
+
+// Never forgets a name: Python may hold its object.
+class Functions {
+ public:
+  static Functions& global();
+  // Replaces what the library said before. Throws RegistrationError if another library has one of
+  // these names.
+  void add(const std::string& library, std::vector<FunctionPtr> defs);
+  std::vector<FunctionPtr> signatures(
+      const std::string& name) const;  // bound ones, in the order of the file
+  std::vector<std::string> names() const;
+  FunctionPtr find_cpp(const std::string& cpp_name,
+                       size_t num_args) const;  // null if there is none
+  // Changes with every add, so that callers may keep what they found.
+  int64_t version() const { return version_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<FunctionPtr> all_;
+  std::atomic<int64_t> version_{0};
+};
+
+FunctionPtr read_function(const oneop_function_def* def, const std::string& library);
+
+// oneop_host.call_function
+int32_t call_function(const char* name, const oneop_value* args, int32_t num_args,
+                      oneop_result* result, oneop_status* status);
+
+}  // namespace oneop

@@ -1,0 +1,439 @@
+// python_value.cpp: which Python objects serve as which type of argument. Wider than attributes
+// are: see docs/functional.md.
+#include "python_value.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/Device.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <limits>
+
+#include "torch_types.h"
+
+namespace oneop {
+namespace {
+
+// The number in a tensor without dimensions, as a Python object would be it.
+bool number_in_tensor(PyObject* object, oneop_value* value) {
+  if (!THPVariable_Check(object)) {
+    return false;
+  }
+  const at::Tensor& tensor = THPVariable_Unpack(object);
+  if (tensor.dim() != 0 || tensor.is_meta() || !tensor.has_storage()) {
+    return false;
+  }
+  const at::Scalar scalar = tensor.item();
+  if (scalar.isFloatingPoint()) {
+    value->kind = ONEOP_VALUE_FLOAT;
+    value->value.f = scalar.toDouble();
+  } else if (scalar.isComplex()) {
+    value->kind = ONEOP_VALUE_COMPLEX;
+    value->value.c[0] = scalar.toComplexDouble().real();
+    value->value.c[1] = scalar.toComplexDouble().imag();
+  } else {
+    value->kind = scalar.isBoolean() ? ONEOP_VALUE_BOOL : ONEOP_VALUE_INT;
+    value->value.i = scalar.toLong();
+  }
+  return true;
+}
+
+bool any_number(PyObject* object, oneop_value* value) {
+  if (PyFloat_CheckExact(object)) {
+    value->kind = ONEOP_VALUE_FLOAT;
+    value->value.f = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (PyBool_Check(object)) {
+    value->kind = ONEOP_VALUE_BOOL;
+    value->value.i = object == Py_True;
+    return true;
+  }
+  if (PyUnicode_Check(object) || PyBytes_Check(object)) {
+    return false;
+  }
+  if (THPVariable_Check(object)) {
+    return number_in_tensor(object, value);
+  }
+  if (PyFloat_Check(object)) {  // numpy.float64
+    value->kind = ONEOP_VALUE_FLOAT;
+    value->value.f = PyFloat_AsDouble(object);
+    return true;
+  }
+  if (PyComplex_Check(object)) {
+    value->kind = ONEOP_VALUE_COMPLEX;
+    value->value.c[0] = PyComplex_RealAsDouble(object);
+    value->value.c[1] = PyComplex_ImagAsDouble(object);
+    return true;
+  }
+  if (PyIndex_Check(object)) {
+    PyObject* index = PyNumber_Index(object);
+    if (index == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    int overflow = 0;
+    value->kind = ONEOP_VALUE_INT;
+    value->value.i = PyLong_AsLongLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    return overflow == 0;
+  }
+  if (Py_TYPE(object)->tp_as_number == nullptr ||
+      Py_TYPE(object)->tp_as_number->nb_float == nullptr) {
+    return false;
+  }
+  value->kind = ONEOP_VALUE_FLOAT;  // numpy.float32
+  value->value.f = PyFloat_AsDouble(object);
+  if (PyErr_Occurred() == nullptr) {
+    return true;
+  }
+  PyErr_Clear();
+  return false;
+}
+
+bool to_number(int32_t type, PyObject* object, oneop_value* value) {
+  if (!any_number(object, value)) {
+    return false;
+  }
+  const bool integral = value->kind == ONEOP_VALUE_INT || value->kind == ONEOP_VALUE_BOOL;
+  switch (type) {
+    case ONEOP_TYPE_SCALAR:
+      return true;
+    case ONEOP_TYPE_FLOAT:
+    case ONEOP_TYPE_DOUBLE:
+      if (integral) {
+        value->value.f = static_cast<double>(value->value.i);
+      }
+      if (value->kind == ONEOP_VALUE_COMPLEX) {
+        return false;
+      }
+      value->kind = ONEOP_VALUE_FLOAT;
+      return true;
+    case ONEOP_TYPE_BOOL:
+      value->value.i = integral ? value->value.i != 0 : 0;
+      value->kind = ONEOP_VALUE_BOOL;
+      return integral;
+    case ONEOP_TYPE_INT32:
+      value->kind = ONEOP_VALUE_INT;
+      return integral && value->value.i >= std::numeric_limits<int32_t>::min() &&
+             value->value.i <= std::numeric_limits<int32_t>::max();
+    default:
+      value->kind = ONEOP_VALUE_INT;
+      return integral;
+  }
+}
+
+bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+// The text of a str or bytes object, which lives as long as the object.
+bool to_span(PyObject* object, oneop_span* span) {
+  if (PyBytes_Check(object)) {
+    *span = {PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object)};
+    return true;
+  }
+  if (!PyUnicode_Check(object)) {
+    return false;
+  }
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(object, &size);
+  if (data == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  *span = {data, size};
+  return true;
+}
+
+bool to_ints(int32_t element, PyObject* object, oneop_value* value, ValueMemory* memory) {
+  if (!is_sequence(object)) {
+    return false;
+  }
+  std::vector<int64_t> ints;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    oneop_value one{};
+    if (!to_number(element, PySequence_Fast_GET_ITEM(object, i), &one)) {
+      return false;
+    }
+    ints.push_back(one.value.i);
+  }
+  memory->ints.push_back(std::move(ints));
+  value->kind = ONEOP_VALUE_INTS;
+  value->value.list = {memory->ints.back().data(),
+                       static_cast<int64_t>(memory->ints.back().size())};
+  return true;
+}
+
+bool to_floats(PyObject* object, oneop_value* value, ValueMemory* memory) {
+  if (!is_sequence(object)) {
+    return false;
+  }
+  std::vector<double> floats;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    oneop_value one{};
+    if (!to_number(ONEOP_TYPE_DOUBLE, PySequence_Fast_GET_ITEM(object, i), &one)) {
+      return false;
+    }
+    floats.push_back(one.value.f);
+  }
+  memory->floats.push_back(std::move(floats));
+  value->kind = ONEOP_VALUE_FLOATS;
+  value->value.list = {memory->floats.back().data(),
+                       static_cast<int64_t>(memory->floats.back().size())};
+  return true;
+}
+
+bool to_tensors(PyObject* object, oneop_value* value, ValueMemory* memory) {
+  if (!is_sequence(object)) {
+    return false;
+  }
+  std::vector<oneop_handle> handles;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+    if (!THPVariable_Check(item)) {
+      return false;
+    }
+    handles.push_back(THPVariable_Unpack(item).unsafeGetTensorImpl());
+  }
+  memory->handles.push_back(std::move(handles));
+  value->kind = ONEOP_VALUE_TENSORS;
+  value->value.list = {memory->handles.back().data(),
+                       static_cast<int64_t>(memory->handles.back().size())};
+  return true;
+}
+
+bool to_strings(PyObject* object, oneop_value* value, ValueMemory* memory) {
+  if (!is_sequence(object)) {
+    return false;
+  }
+  std::vector<oneop_span> spans(PySequence_Fast_GET_SIZE(object));
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (!to_span(PySequence_Fast_GET_ITEM(object, i), &spans[i])) {
+      return false;
+    }
+  }
+  memory->spans.push_back(std::move(spans));
+  value->kind = ONEOP_VALUE_STRINGS;
+  value->value.list = {memory->spans.back().data(),
+                       static_cast<int64_t>(memory->spans.back().size())};
+  return true;
+}
+
+bool to_shapes(PyObject* object, oneop_value* value, ValueMemory* memory) {
+  if (!is_sequence(object)) {
+    return false;
+  }
+  std::vector<oneop_span> spans;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    oneop_value one{};
+    if (!to_ints(ONEOP_TYPE_INT64, PySequence_Fast_GET_ITEM(object, i), &one, memory)) {
+      return false;
+    }
+    spans.push_back(one.value.list);
+  }
+  memory->spans.push_back(std::move(spans));
+  value->kind = ONEOP_VALUE_SHAPES;
+  value->value.list = {memory->spans.back().data(),
+                       static_cast<int64_t>(memory->spans.back().size())};
+  return true;
+}
+
+bool to_scalars(PyObject* object, oneop_value* value, ValueMemory* memory) {
+  if (!is_sequence(object)) {
+    return false;
+  }
+  std::vector<oneop_value> values(PySequence_Fast_GET_SIZE(object));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!any_number(PySequence_Fast_GET_ITEM(object, i), &values[i])) {
+      return false;
+    }
+  }
+  memory->values.push_back(std::move(values));
+  value->kind = ONEOP_VALUE_SCALARS;
+  value->value.list = {memory->values.back().data(),
+                       static_cast<int64_t>(memory->values.back().size())};
+  return true;
+}
+
+bool to_dtype(PyObject* object, int64_t* code) {
+  if (!THPDtype_Check(object)) {
+    return false;
+  }
+  *code = to_abi(reinterpret_cast<THPDtype*>(object)->scalar_type);
+  return *code != ONEOP_DTYPE_INVALID;
+}
+
+bool to_dtypes(PyObject* object, oneop_value* value, ValueMemory* memory) {
+  if (!is_sequence(object)) {
+    return false;
+  }
+  std::vector<int64_t> codes(PySequence_Fast_GET_SIZE(object));
+  for (size_t i = 0; i < codes.size(); ++i) {
+    if (!to_dtype(PySequence_Fast_GET_ITEM(object, i), &codes[i])) {
+      return false;
+    }
+  }
+  memory->ints.push_back(std::move(codes));
+  value->kind = ONEOP_VALUE_DTYPES;
+  value->value.list = {memory->ints.back().data(),
+                       static_cast<int64_t>(memory->ints.back().size())};
+  return true;
+}
+
+bool to_device(PyObject* object, oneop_value* value, ValueMemory* memory) {
+  c10::Device device(c10::kCPU);
+  if (THPDevice_Check(object)) {
+    device = reinterpret_cast<THPDevice*>(object)->device;
+  } else if (PyUnicode_Check(object)) {
+    try {
+      device = c10::Device(PyUnicode_AsUTF8(object));
+    } catch (const c10::Error&) {
+      return false;
+    }
+  } else {
+    return false;
+  }
+  memory->ints.push_back({to_abi(device.type()), device.has_index() ? device.index() : 0});
+  value->kind = ONEOP_VALUE_DEVICE;
+  value->value.list = {memory->ints.back().data(), 2};
+  return true;
+}
+
+bool to_list(const FunctionArg& arg, PyObject* object, oneop_value* value, ValueMemory* memory) {
+  switch (arg.type) {
+    case ONEOP_TYPE_INT32_LIST:
+      return to_ints(ONEOP_TYPE_INT32, object, value, memory);
+    case ONEOP_TYPE_INT64_LIST:
+    case ONEOP_TYPE_SHAPE:
+      return to_ints(ONEOP_TYPE_INT64, object, value, memory);
+    case ONEOP_TYPE_BOOL_LIST:
+      return to_ints(ONEOP_TYPE_BOOL, object, value, memory);
+    case ONEOP_TYPE_FLOAT_LIST:
+    case ONEOP_TYPE_DOUBLE_LIST:
+      return to_floats(object, value, memory);
+    case ONEOP_TYPE_STRING_LIST:
+      return to_strings(object, value, memory);
+    case ONEOP_TYPE_SHAPE_LIST:
+      return to_shapes(object, value, memory);
+    case ONEOP_TYPE_SCALAR_LIST:
+      return to_scalars(object, value, memory);
+    case ONEOP_TYPE_DTYPE_LIST:
+      return to_dtypes(object, value, memory);
+    default:
+      return false;
+  }
+}
+
+// A single number stands for a list of fixed size.
+bool spread(const FunctionArg& arg, PyObject* object, oneop_value* value, ValueMemory* memory) {
+  PyObject* list = PyList_New(arg.list_size);
+  for (int32_t i = 0; i < arg.list_size; ++i) {
+    PyList_SET_ITEM(list, i, Py_NewRef(object));
+  }
+  const bool fits =
+      to_list(arg, list, value, memory);  // only numbers are spread: nothing points into the list
+  Py_DECREF(list);
+  return fits;
+}
+
+const char* plain_type_text(int32_t type) {
+  switch (type) {
+    case ONEOP_TYPE_TENSOR:
+      return "Tensor";
+    case ONEOP_TYPE_TENSOR_TUPLE:
+      return "list of Tensors";
+    case ONEOP_TYPE_SCALAR:
+      return "scalar";
+    case ONEOP_TYPE_INT32:
+      return "int32";
+    case ONEOP_TYPE_INT64:
+      return "int";
+    case ONEOP_TYPE_FLOAT:
+    case ONEOP_TYPE_DOUBLE:
+      return "float";
+    case ONEOP_TYPE_BOOL:
+      return "bool";
+    case ONEOP_TYPE_STRING:
+      return "str";
+    case ONEOP_TYPE_INT32_LIST:
+      return "list of int32";
+    case ONEOP_TYPE_INT64_LIST:
+      return "list of ints";
+    case ONEOP_TYPE_FLOAT_LIST:
+    case ONEOP_TYPE_DOUBLE_LIST:
+      return "list of floats";
+    case ONEOP_TYPE_BOOL_LIST:
+      return "list of bools";
+    case ONEOP_TYPE_STRING_LIST:
+      return "list of str";
+    case ONEOP_TYPE_SCALAR_LIST:
+      return "list of scalars";
+    case ONEOP_TYPE_DTYPE:
+      return "torch.dtype";
+    case ONEOP_TYPE_DTYPE_LIST:
+      return "list of torch.dtype";
+    case ONEOP_TYPE_SHAPE:
+      return "shape";
+    case ONEOP_TYPE_SHAPE_LIST:
+      return "list of shapes";
+    case ONEOP_TYPE_DEVICE:
+      return "torch.device or str";
+    default:
+      return "something else";
+  }
+}
+
+}  // namespace
+
+bool value_from_python(const FunctionArg& arg, PyObject* object, oneop_value* value,
+                       ValueMemory* memory) {
+  value->kind = ONEOP_VALUE_NONE;
+  value->reserved = 0;
+  if (object == Py_None) {
+    return arg.is_optional;
+  }
+  switch (arg.type) {
+    case ONEOP_TYPE_TENSOR:
+      if (!THPVariable_Check(object)) {
+        return false;
+      }
+      value->kind = ONEOP_VALUE_TENSOR;
+      value->value.tensor = THPVariable_Unpack(object).unsafeGetTensorImpl();
+      return true;
+    case ONEOP_TYPE_FLOAT:
+    case ONEOP_TYPE_DOUBLE:
+    case ONEOP_TYPE_INT32:
+    case ONEOP_TYPE_INT64:
+    case ONEOP_TYPE_BOOL:
+    case ONEOP_TYPE_SCALAR:
+      return to_number(arg.type, object, value);
+    case ONEOP_TYPE_STRING:
+      value->kind = ONEOP_VALUE_STRING;
+      return to_span(object, &value->value.list);
+    case ONEOP_TYPE_TENSOR_TUPLE:
+      return to_tensors(object, value, memory);
+    case ONEOP_TYPE_DTYPE:
+      value->kind = ONEOP_VALUE_DTYPE;
+      return to_dtype(object, &value->value.i);
+    case ONEOP_TYPE_DEVICE:
+      return to_device(object, value, memory);
+    default:
+      break;
+  }
+  if (!is_sequence(object)) {
+    return arg.list_size > 0 && spread(arg, object, value, memory);
+  }
+  if (arg.list_size > 0 && PySequence_Fast_GET_SIZE(object) != arg.list_size) {
+    return false;
+  }
+  return to_list(arg, object, value, memory);
+}
+
+std::string type_text(const FunctionArg& arg) {
+  std::string text = plain_type_text(arg.type);
+  if (arg.list_size > 0) {
+    text += " of size " + std::to_string(arg.list_size);
+  }
+  return arg.is_optional ? text + " or None" : text;
+}
+
+}  // namespace oneop

@@ -1,0 +1,371 @@
+// tensor_handles.cpp: retain, release, view, and calling an op with handles.
+#include "tensor_handles.h"
+
+#include <Python.h>
+
+#include "direct_call.h"
+#include "torch_types.h"
+
+namespace oneop {
+namespace {
+
+// An exception that went through a library as text, so that it can go on as itself.
+struct Kept {
+  std::exception_ptr exception;
+  std::string text;
+};
+thread_local Kept kept;
+
+template <typename Act>
+int32_t guarded(oneop_status* status, Act act) {
+  return guard_service(status, [](void* context) { (*static_cast<Act*>(context))(); }, &act);
+}
+
+void retain(oneop_handle handle) {
+  c10::raw::intrusive_ptr::incref(static_cast<c10::TensorImpl*>(handle));
+}
+void release(oneop_handle handle) {
+  c10::raw::intrusive_ptr::decref(static_cast<c10::TensorImpl*>(handle));
+}
+
+int32_t view(oneop_handle handle, oneop_tensor* out, oneop_status* status) {
+  return guarded(status, [&] {
+    const auto* impl = static_cast<c10::TensorImpl*>(handle);
+    *out = oneop_tensor{};
+    out->shape = const_cast<int64_t*>(impl->sizes().data());  // symbolic sizes throw here
+    out->stride = const_cast<int64_t*>(impl->strides().data());
+    out->elem_cnt = impl->numel();
+    out->ndim = static_cast<int32_t>(impl->dim());
+    out->dtype = to_abi(c10::typeMetaToScalarType(impl->dtype()));
+    out->device_type = to_abi(impl->device().type());
+    out->device_index = impl->device().index();
+  });
+}
+
+int32_t requires_grad(oneop_handle handle) {
+  return static_cast<c10::TensorImpl*>(handle)->requires_grad() ? 1 : 0;
+}
+
+const void* find_op(const char* name, oneop_status* status) {
+  const void* op = nullptr;
+  guarded(status, [&] { op = &TorchOp::find(name); });
+  return op;
+}
+
+// The GIL is let go where this thread holds it.
+class MaybeReleaseGil {
+ public:
+  MaybeReleaseGil() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+  ~MaybeReleaseGil() {
+    if (state_ != nullptr) {
+      PyEval_RestoreThread(state_);
+    }
+  }
+
+ private:
+  PyThreadState* state_;
+};
+
+[[noreturn]] void refuse(const Layout& layout, const std::string& text) {
+  throw Error("ArgumentError", "op " + quoted(layout.op->name) + text + "\n  defined at " +
+                                   layout.op->source.text());
+}
+
+// A call of a library's, in the order of the op's definition.
+class Call {
+ public:
+  Call(const TorchOp& op, const oneop_call& call) : op_(op), layout_(op.layout()), call_(call) {
+    op.record();  // the op may be gone
+    tensors_.reserve(call.num_inputs);
+    const auto& args = layout_.op->inputs;
+    size_t expected = 0;
+    for (int32_t i = 0; i < call.num_inputs; ++i) {
+      size_t arg = expected;
+      if (arg >= args.size() || args[arg].name != call.input_names[i]) {
+        arg = find_input(call.input_names[i]);
+      }
+      const bool is_list = layout_.inputs[arg] == Layout::Input::kList;
+      expected = is_list ? arg : arg + 1;
+      tensors_.push_back(call.inputs[i] == nullptr ? at::Tensor() : tensor_of(call.inputs[i]));
+      arg_of_.push_back(static_cast<int32_t>(arg));
+    }
+  }
+
+  void run(oneop_handle* outputs) {
+    OutputTensors made;
+    if (!run_directly(&made)) {
+      run_dispatched(&made);
+    }
+    hand_out(&made, outputs);
+  }
+
+ private:
+  size_t find_input(const char* name) const {
+    const auto& args = layout_.op->inputs;
+    for (size_t a = 0; a < args.size(); ++a) {
+      if (args[a].name == name) {
+        return a;
+      }
+    }
+    refuse(layout_,
+           " has no input " + quoted(name) + did_you_mean(name, layout_.op->input_names()));
+  }
+
+  const oneop_attr* find_attr(const AttrDef& attr) const {
+    for (int32_t i = 0; i < call_.num_attrs; ++i) {
+      if (attr.name == call_.attrs[i].name) {
+        return &call_.attrs[i];
+      }
+    }
+    return nullptr;
+  }
+
+  static bool is_integer(int32_t type) {
+    return type == ONEOP_ATTR_INT32 || type == ONEOP_ATTR_INT64 || type == ONEOP_ATTR_BOOL;
+  }
+  static bool is_float(int32_t type) {
+    return type == ONEOP_ATTR_FLOAT || type == ONEOP_ATTR_DOUBLE;
+  }
+
+  // A number takes the type that the op declares, as in C++; everything else must have it.
+  c10::IValue attr_value(const AttrDef& attr, const oneop_attr& given) const {
+    if (is_float(attr.type) && (is_float(given.type) || is_integer(given.type))) {
+      return is_float(given.type) ? given.value.f : static_cast<double>(given.value.i);
+    }
+    if (attr.type == ONEOP_ATTR_BOOL && is_integer(given.type)) {
+      return given.value.i != 0;
+    }
+    if (is_integer(attr.type) && is_integer(given.type)) {
+      return given.value.i;
+    }
+    const bool ints = attr.type == ONEOP_ATTR_LIST_INT64 || attr.type == ONEOP_ATTR_SHAPE;
+    const bool same =
+        ints && (given.type == ONEOP_ATTR_LIST_INT64 || given.type == ONEOP_ATTR_SHAPE);
+    if (given.type != attr.type && !same) {
+      refuse(layout_, ", attribute " + quoted(attr.name) + ": expected " +
+                          attr_type_name(attr.type) + ", found " + attr_type_name(given.type));
+    }
+    return to_ivalue(AttrValue::copy_of(given));
+  }
+
+  void check_attr_names() const {
+    for (int32_t i = 0; i < call_.num_attrs; ++i) {
+      const std::string name = call_.attrs[i].name;
+      bool known = false;
+      for (const AttrDef& attr : layout_.op->attrs) {
+        known |= attr.name == name;
+      }
+      if (!known) {
+        refuse(layout_,
+               " has no attribute " + quoted(name) + did_you_mean(name, layout_.op->attr_names()));
+      }
+    }
+  }
+
+  bool run_directly(OutputTensors* made) {
+    if (layout_.mutates || !is_plain_thread()) {
+      return false;
+    }
+    DirectCall direct(op_);
+    for (size_t a = 0; a < layout_.inputs.size(); ++a) {
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        if (arg_of_[i] == static_cast<int32_t>(a) && tensors_[i].defined() &&
+            !direct.add_tensor(tensors_[i])) {
+          return false;
+        }
+      }
+      direct.end_input();
+    }
+    direct.end_inputs();
+    int32_t used = 0;
+    for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+      const AttrDef& attr = layout_.op->attrs[i];
+      const oneop_attr* given = find_attr(attr);
+      if (given != nullptr) {
+        ++used;
+        append_ivalue_key(attr_value(attr, *given), &direct.key());
+        continue;
+      }
+      if (!attr.has_default) {
+        return false;
+      }
+      const PlanKey& words = layout_.attr_default_keys[i];
+      direct.key().insert(direct.key().end(), words.begin(), words.end());
+    }
+    if (used != call_.num_attrs) {
+      check_attr_names();
+    }
+    if (layout_.output_counts_arg >= 0) {
+      append_ivalue_key(output_counts(), &direct.key());
+    }
+    if (!direct.prepare()) {
+      return false;
+    }
+    direct.begin();
+    {
+      MaybeReleaseGil released;
+      direct.compute();
+    }
+    *made = std::move(direct.end());
+    return true;
+  }
+
+  c10::IValue output_counts() const {
+    c10::List<int64_t> counts;
+    for (const ArgDef& arg : layout_.op->outputs) {
+      int64_t count = 0;
+      for (int32_t i = 0; i < call_.num_outputs; ++i) {
+        count += arg.name == call_.output_names[i];
+      }
+      counts.push_back(count == 0 && !arg.is_optional ? arg.count : count);
+    }
+    return counts;
+  }
+
+  void run_dispatched(OutputTensors* made) {
+    torch::jit::Stack stack;
+    stack.reserve(layout_.num_args);
+    for (size_t a = 0; a < layout_.inputs.size(); ++a) {
+      push_input(a, &stack);
+    }
+    check_attr_names();
+    for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+      const AttrDef& attr = layout_.op->attrs[i];
+      const oneop_attr* given = find_attr(attr);
+      if (given == nullptr && !attr.has_default) {
+        refuse(layout_, " needs the attribute " + quoted(attr.name) + ", a " +
+                            attr_type_name(attr.type) + "; it has no default");
+      }
+      stack.push_back(given != nullptr ? attr_value(attr, *given) : layout_.attr_defaults[i]);
+    }
+    if (layout_.output_counts_arg >= 0) {
+      stack.push_back(output_counts());
+    }
+    if (layout_.device_arg >= 0) {
+      stack.emplace_back();
+    }
+    {
+      MaybeReleaseGil released;
+      op_.handle().callBoxed(&stack);
+    }
+    if (layout_.returns_list()) {
+      for (at::Tensor& output : stack.back().toTensorVector()) {
+        made->push_back(std::move(output));
+      }
+    } else {
+      for (c10::IValue& value : stack) {
+        made->push_back(std::move(value).toTensor());
+      }
+    }
+  }
+
+  void push_input(size_t a, torch::jit::Stack* stack) const {
+    c10::List<at::Tensor> list;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (arg_of_[i] == static_cast<int32_t>(a) && tensors_[i].defined()) {
+        list.push_back(tensors_[i]);
+      }
+    }
+    const ArgDef& arg = layout_.op->inputs[a];
+    if (!arg.takes(static_cast<int64_t>(list.size()))) {
+      refuse(layout_, ", input " + quoted(arg.name) + ": expected " + arg.counts_text() +
+                          " tensors, found " + std::to_string(list.size()));
+    }
+    if (layout_.inputs[a] == Layout::Input::kList) {
+      stack->emplace_back(std::move(list));
+    } else if (list.empty()) {
+      stack->emplace_back();
+    } else {
+      stack->emplace_back(list.get(0));
+    }
+  }
+
+  // The library names its outputs in an order of its own.
+  void hand_out(OutputTensors* made, oneop_handle* outputs) const {
+    std::vector<int32_t> counts(layout_.fixed_output_counts.begin(),
+                                layout_.fixed_output_counts.end());
+    if (layout_.returns_list()) {
+      counts.clear();
+      for (const c10::IValue& count : output_counts().toListRef()) {
+        counts.push_back(static_cast<int32_t>(count.toInt()));
+      }
+    }
+    std::vector<int32_t> places(call_.num_outputs, -1);
+    int32_t first = 0;
+    for (size_t a = 0; a < counts.size(); first += counts[a], ++a) {
+      int32_t next = 0;
+      for (int32_t i = 0; i < call_.num_outputs; ++i) {
+        if (layout_.op->outputs[a].name == call_.output_names[i] && next < counts[a]) {
+          places[i] = first + next++;
+        }
+      }
+    }
+    for (int32_t i = 0; i < call_.num_outputs; ++i) {
+      if (places[i] < 0) {
+        refuse(layout_, " has no such output " + quoted(call_.output_names[i]) +
+                            did_you_mean(call_.output_names[i], layout_.op->output_names()));
+      }
+    }
+    for (int32_t i = 0; i < call_.num_outputs; ++i) {
+      outputs[i] = give_handle(std::move((*made)[places[i]]));
+    }
+  }
+
+  const TorchOp& op_;
+  const Layout& layout_;
+  const oneop_call& call_;
+  c10::SmallVector<at::Tensor, 4> tensors_;
+  c10::SmallVector<int32_t, 8> arg_of_;
+};
+
+int32_t dispatch(const oneop_call* call, oneop_handle* outputs, oneop_status* status) {
+  return guarded(status, [&] {
+    const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
+                                            : TorchOp::find(call->op_type_name);
+    Call(op, *call).run(outputs);
+  });
+}
+
+}  // namespace
+
+oneop_handle give_handle(at::Tensor tensor) { return std::move(tensor).unsafeReleaseTensorImpl(); }
+
+at::Tensor tensor_of(oneop_handle handle) {
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(
+      static_cast<c10::TensorImpl*>(handle)));
+}
+
+int32_t guard_service(oneop_status* status, void (*act)(void* context), void* context) {
+  try {
+    act(context);
+    return ONEOP_OK;
+  } catch (const std::exception& error) {
+    kept = {std::current_exception(), error.what()};
+    return Status::fail(status, ONEOP_ERROR_RUNTIME, kept.text);
+  } catch (...) {
+    return Status::fail(status, ONEOP_ERROR_RUNTIME, "an exception of an unknown type");
+  }
+}
+
+void check_function(Status* status, int32_t code, const std::string& what) {
+  if (code == ONEOP_OK && !status->failed()) {
+    return;
+  }
+  const Kept last = std::move(kept);
+  kept = {};
+  if (last.exception != nullptr && status->message().rfind(last.text, 0) == 0) {
+    std::rethrow_exception(last.exception);
+  }
+  status->check(code, what);
+}
+
+void fill_tensor_services(oneop_host* table) {
+  table->retain = &retain;
+  table->release = &release;
+  table->view = &view;
+  table->requires_grad = &requires_grad;
+  table->find_op = &find_op;
+  table->dispatch = &dispatch;
+}
+
+}  // namespace oneop

@@ -1,0 +1,22 @@
+"""The functional API: `oneop._C.<name>` for every function that a loaded library binds to Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oneop._functions import find_function
+from oneop._runtime import core
+
+if TYPE_CHECKING:
+    from oneop._core import Function
+
+
+def __getattr__(name: str) -> Function:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return find_function(name)
+
+
+def __dir__() -> list[str]:
+    names: list[str] = core().function_names()
+    return names

@@ -1,0 +1,28 @@
+"""Function objects of the functional API, made from the core at first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from oneop._runtime import core
+
+if TYPE_CHECKING:
+    from oneop._core import Function
+
+_functions: dict[str, Function] = {}
+
+
+def find_function(name: str) -> Function:
+    """Return the function of this name. Raises `OpNotFoundError`, with the nearest name, if there is none."""
+    function = _functions.get(name)
+    if function is None or not function.signatures:
+        function = _functions[name] = _make_function(name)
+    return function
+
+
+def _make_function(name: str) -> Function:
+    function: Any = core().make_function(name)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "oneop._C"
+    function.__doc__ = "\n".join(f"{name}: {text}" for text in function.signatures)
+    return function  # type: ignore[no-any-return]

@@ -1,0 +1,238 @@
+"""Signatures of functions: `Tensor (Tensor x, Float alpha=0.1, *, Bool inplace=False) => Name`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+#: Types of the grammar: name -> (code in abi.h, C++ type of a value, of an optional one, of a parameter).
+TYPES: dict[str, str] = {
+    "Void": "VOID",
+    "Tensor": "TENSOR",
+    "TensorTuple": "TENSOR_TUPLE",
+    "Scalar": "SCALAR",
+    "Int": "INT32",
+    "Int32": "INT32",
+    "Int64": "INT64",
+    "Float": "FLOAT",
+    "Double": "DOUBLE",
+    "String": "STRING",
+    "Bool": "BOOL",
+    "ScalarList": "SCALAR_LIST",
+    "IntList": "INT32_LIST",
+    "Int32List": "INT32_LIST",
+    "Int64List": "INT64_LIST",
+    "FloatList": "FLOAT_LIST",
+    "DoubleList": "DOUBLE_LIST",
+    "StringList": "STRING_LIST",
+    "BoolList": "BOOL_LIST",
+    "DataType": "DTYPE",
+    "DataTypeList": "DTYPE_LIST",
+    "Shape": "SHAPE",
+    "ShapeList": "SHAPE_LIST",
+    "Device": "DEVICE",
+    "Layout": "INT32",
+    "MemoryFormat": "INT32",
+}
+#: Types of the grammar that have no meaning here, and why.
+FOREIGN = {
+    "Generator": "random numbers are torch's",
+    "TensorIndex": "indexing is torch's",
+    "Placement": "placement is torch's: device meshes of DTensor",
+    "Sbp": "sharding is torch's: placements of DTensor",
+    "SbpList": "sharding is torch's: placements of DTensor",
+    "OpExpr": "an op is not a value in Python",
+    "PyObject*": "libraries do not know Python",
+}
+RETURN_TYPES = (
+    "Tensor", "TensorTuple", "Void", "Bool", "Shape", "Int", "Int32", "Int64", "Float", "Double", "String"
+)  # fmt: skip
+DTYPES = {
+    "kBool": "bool",
+    "kInt8": "int8",
+    "kUInt8": "uint8",
+    "kInt": "int32",
+    "kInt32": "int32",
+    "kInt64": "int64",
+    "kFloat": "float32",
+    "kFloat16": "float16",
+    "kBFloat16": "bfloat16",
+    "kDouble": "float64",
+}
+
+Fail = Callable[[int, str], NoReturn]
+
+_ARG = re.compile(
+    r"(?P<type>[A-Za-z_]\w*\*?)\s*(?:\[\s*(?P<size>\d+)\s*\])?\s+(?P<name>[A-Za-z_]\w*)\s*(?:=\s*(?P<default>.*\S)\s*)?"
+)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A parameter. `default` is its text, `value` what it stands for; an optional one takes None."""
+
+    name: str
+    type: str
+    size: int | None
+    default: str | None
+    value: object
+    optional: bool
+    keyword_only: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """One way to call a function. `cpp_name` is the functor behind it."""
+
+    text: str
+    returns: str
+    return_names: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    cpp_name: str
+
+    @property
+    def call_text(self) -> str:
+        """The signature without the functor's name."""
+        return self.text.rpartition("=>")[0].rstrip(" =")
+
+
+def parse_signature(text: str, fail: Fail) -> Signature:
+    """Parse a signature; `fail(offset, message)` raises."""
+    arrow = text.rfind("=>")
+    if arrow < 0:
+        fail(len(text), "expected `=> Name` at the end, the functor behind the function")
+    cpp_name = text[arrow + 2 :].strip()
+    if not re.fullmatch(r"[A-Za-z_]\w*", cpp_name):
+        fail(arrow + 2, f"expected the name of a functor after =>, found {cpp_name!r}")
+    opening = text.find("(")
+    closing = text.rfind(")", 0, arrow)
+    if opening < 0 or opening > arrow:
+        fail(0, "expected ( after the return type")
+    if closing < opening:
+        fail(arrow, "expected ) before =>")
+    if text[closing + 1 : arrow].strip(" ="):
+        fail(closing + 1, f"unexpected {text[closing + 1 : arrow].strip()!r}")
+    returns, names = _parse_return(text[:opening], fail)
+    return Signature(
+        text=text,
+        returns=returns,
+        return_names=names,
+        parameters=_parse_parameters(text, opening + 1, closing, fail),
+        cpp_name=cpp_name,
+    )
+
+
+def _parse_return(text: str, fail: Fail) -> tuple[str, tuple[str, ...]]:
+    found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+    if not found:
+        fail(0, f"expected a return type, found {text.strip()!r}")
+    if found[1] not in RETURN_TYPES:
+        fail(found.start(1), f"a function cannot return {found[1]}; it can return {', '.join(RETURN_TYPES)}")
+    names = tuple(name.strip() for name in found[2].split(",")) if found[2] is not None else ()
+    for name in names:
+        if not name.isidentifier():
+            fail(found.start(2), f"the name of a returned tensor must be an identifier, not {name!r}")
+    if names and found[1] != "TensorTuple":
+        fail(found.start(2) - 1, f"only a TensorTuple has names, not {found[1]}")
+    if len(set(names)) != len(names):
+        fail(found.start(2), "two returned tensors have one name")
+    return found[1], names
+
+
+def _parse_parameters(text: str, start: int, end: int, fail: Fail) -> tuple[Parameter, ...]:
+    parameters: list[Parameter] = []
+    keyword_only = False
+    if not text[start:end].strip():
+        return ()
+    for offset, part in _split(text, start, end):
+        if part.strip() == "*":
+            if keyword_only:
+                fail(offset, "a second *")
+            keyword_only = True
+            continue
+        parameter = _parse_parameter(part, offset, keyword_only, fail)
+        if any(parameter.name == other.name for other in parameters):
+            fail(offset, f"two parameters are named {parameter.name}")
+        if parameter.default is None and not keyword_only and parameters and parameters[-1].default is not None:
+            fail(offset, f"parameter {parameter.name} has no default and follows one that has")
+        parameters.append(parameter)
+    if (keyword_only and not parameters[-1:]) or (keyword_only and not parameters[-1].keyword_only):
+        fail(end, "no parameter follows *")
+    return tuple(parameters)
+
+
+def _split(text: str, start: int, end: int) -> list[tuple[int, str]]:
+    """Split at commas outside strings and brackets; each part with its offset, blanks before it left out."""
+    parts, depth, begin = [], 0, start
+    for found in re.compile(r'"(?:[^"\\]|\\.)*"|[\[({]|[\])}]|,').finditer(text, start, end):
+        depth += (found[0] in "[({") - (found[0] in "])}")
+        if found[0] == "," and depth == 0:
+            parts.append((begin, text[begin : found.start()]))
+            begin = found.end()
+    parts.append((begin, text[begin:end]))
+    return [(offset + len(part) - len(part.lstrip()), part.strip()) for offset, part in parts]
+
+
+def _parse_parameter(text: str, offset: int, keyword_only: bool, fail: Fail) -> Parameter:
+    found = _ARG.fullmatch(text)
+    if not found:
+        fail(offset, f"expected `Type name` or `Type name=default`, found {text!r}")
+    type, size = found["type"], int(found["size"]) if found["size"] else None
+    if type not in TYPES and type not in FOREIGN:
+        fail(offset, f"there is no type {type}; there are {', '.join(TYPES)}")
+    if type == "Void":
+        fail(offset, "a parameter cannot be Void")
+    if size is not None and (not type.endswith("List") or size < 1):
+        fail(offset + found.start("size"), f"only lists of numbers have a size, not {type}")
+    default = found["default"]
+    value = parse_default(default, type, size, lambda m: fail(offset + found.start("default"), m)) if default else None
+    return Parameter(
+        name=found["name"],
+        type=type,
+        size=size,
+        default=default,
+        value=value,
+        optional=default == "None",
+        keyword_only=keyword_only,
+    )
+
+
+def parse_default(text: str, type: str, size: int | None, fail: Callable[[str], NoReturn]) -> object:
+    """Return the value that a default stands for."""
+    if text == "None":
+        return None
+    if (type.endswith("List") and type not in ("StringList", "ShapeList", "DataTypeList")) or type == "Shape":
+        element = "Int64" if type == "Shape" else type.removesuffix("List")
+        inner = re.fullmatch(r"[\[({](.*)[\])}]", text)
+        if inner:
+            items = tuple(
+                parse_default(part.strip(), element, None, fail) for part in inner[1].split(",") if part.strip()
+            )
+            if size is not None and len(items) != size:
+                fail(f"the default has {len(items)} elements, not {size}")
+            return items
+        if size is None:
+            fail(f"the default of a {type} without a size must be a list, not {text}")
+        return (parse_default(text, element, None, fail),) * size
+    if type == "Bool" and text in ("True", "False"):
+        return text == "True"
+    if type == "String" and re.fullmatch(r'"(?:[^"\\]|\\.)*"', text):
+        try:
+            return ast.literal_eval(text)
+        except (SyntaxError, ValueError):
+            fail(f"{text} is not a string")
+    if type == "DataType" and text in DTYPES:
+        return DTYPES[text]
+    if type in ("Layout", "MemoryFormat") and re.fullmatch(r"k\w+", text):
+        return 0
+    if type in ("Int", "Int32", "Int64") and re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if type in ("Float", "Double") and _NUMBER.fullmatch(text):
+        return float(text)
+    if type == "Scalar" and (_NUMBER.fullmatch(text) or text in ("True", "False")):
+        return ast.literal_eval(text.lstrip("+").lstrip("0") or "0") if text.isdigit() else ast.literal_eval(text)
+    fail(f"{text} is not a value of type {type}")

@@ -1,0 +1,47 @@
+// Scalar: a number of any kind.
+#ifndef ONEFLOW_CORE_COMMON_SCALAR_H_
+#define ONEFLOW_CORE_COMMON_SCALAR_H_
+
+#include "oneflow/core/common/error.h"
+
+namespace oneflow ONEOP_HIDDEN {
+
+class Scalar {
+ public:
+  Scalar() : Scalar(int64_t{0}) {}
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Scalar(T value) {  // NOLINT: implicit, as upstream
+    if constexpr (std::is_floating_point_v<T>) {
+      value_.kind = ONEOP_VALUE_FLOAT;
+      value_.value.f = static_cast<double>(value);
+    } else {
+      value_.kind = std::is_same_v<T, bool> ? ONEOP_VALUE_BOOL : ONEOP_VALUE_INT;
+      value_.value.i = static_cast<int64_t>(value);
+    }
+  }
+  explicit Scalar(const oneop_value& value) : value_(value) {}
+
+  bool IsBool() const { return value_.kind == ONEOP_VALUE_BOOL; }
+  bool IsIntegral() const { return value_.kind == ONEOP_VALUE_INT || IsBool(); }
+  bool IsFloatingPoint() const { return value_.kind == ONEOP_VALUE_FLOAT; }
+  bool IsComplex() const { return value_.kind == ONEOP_VALUE_COMPLEX; }
+  template <class T>
+  T As() const {
+    if (IsComplex()) {
+      return static_cast<T>(value_.value.c[0]);
+    }
+    return IsFloatingPoint() ? static_cast<T>(value_.value.f) : static_cast<T>(value_.value.i);
+  }
+  template <class T>
+  T Value() const {
+    return As<T>();
+  }
+  const oneop_value& OneopValue() const { return value_; }
+
+ private:
+  oneop_value value_{};
+};
+
+}  // namespace oneflow ONEOP_HIDDEN
+
+#endif  // ONEFLOW_CORE_COMMON_SCALAR_H_

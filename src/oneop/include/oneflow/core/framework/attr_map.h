@@ -1,0 +1,202 @@
+// Attributes of a call: AttrMap, MutableAttrMap, ComposedAttrMap.
+#ifndef ONEFLOW_CORE_FRAMEWORK_ATTR_MAP_H_
+#define ONEFLOW_CORE_FRAMEWORK_ATTR_MAP_H_
+
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "oneflow/core/common/optional.h"
+#include "oneflow/core/framework/user_op_conf.h"
+
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+// Attributes with the memory behind their names, lists and strings.
+class AttrStore {
+ public:
+  AttrStore() = default;
+  AttrStore(const AttrStore&) = delete;
+  AttrStore& operator=(const AttrStore&) = delete;
+  ~AttrStore() { arena_.Free(); }
+
+  void Clear() { attrs_.clear(); }  // what the arena holds goes with the store
+  bool HoldsMemory() const { return holds_memory_; }
+  const oneop_attr* data() const { return attrs_.data(); }
+  int32_t size() const { return static_cast<int32_t>(attrs_.size()); }
+
+  const oneop_attr* Find(std::string_view name) const {
+    for (const oneop_attr& attr : attrs_) {
+      if (SameName(attr.name, name)) {
+        return &attr;
+      }
+    }
+    return nullptr;
+  }
+  // The name must live as long as the store: a literal, or one that was kept.
+  template <class T>
+  void Put(const char* name, const T& value) {
+    oneop_attr* attr = const_cast<oneop_attr*>(Find(name));
+    if (attr == nullptr) {
+      attr = &attrs_.emplace_back();
+    }
+    holds_memory_ = holds_memory_ || !std::is_scalar_v<AttrCppType<T>>;
+    PutAttr(attr, name, value, &arena_);
+  }
+  void PutRaw(const oneop_attr& attr) { attrs_.push_back(attr); }
+  const char* KeepName(std::string_view name) {
+    holds_memory_ = true;
+    return arena_.CopyText(name);
+  }
+
+ private:
+  std::vector<oneop_attr> attrs_;
+  Arena arena_;
+  bool holds_memory_ = false;
+};
+
+template <class T>
+oneflow::Maybe<T> ReadAttr(const oneop_attr* attr, std::string_view name) {
+  if (attr == nullptr) {
+    return oneflow::Error(ONEOP_ERROR_VALUE, nullptr, 0)
+           << "no attribute found. attribute name: " << name;
+  }
+  if (attr->type != AttrTraits<T>::kType) {
+    return oneflow::Error(ONEOP_ERROR_TYPE, nullptr, 0)
+           << "attribute " << name << " is a " << static_cast<AttrType>(attr->type) << ", not a "
+           << AttrTraits<T>::kType;
+  }
+  return AttrTraits<T>::Get(*attr);
+}
+
+}  // namespace sdk
+}  // namespace oneop ONEOP_HIDDEN
+
+namespace oneflow ONEOP_HIDDEN {
+
+// JUST(map.GetAttr<std::string>("a")) is the value itself, as upstream.
+template <class T>
+struct AttrMaybe {
+  Maybe<T> held;
+  bool IsOk() const { return held.IsOk(); }
+  const Error& error() const { return held.error(); }
+  T OneopTake() {
+    auto taken = held.OneopTake();
+    if constexpr (std::is_same_v<decltype(taken), T>) {
+      return taken;
+    } else {
+      return *taken;
+    }
+  }
+};
+
+class AttrMap {
+ public:
+  AttrMap() = default;
+  // A copy of all attributes of a call.
+  ONEOP_COLD explicit AttrMap(const oneop_frame* frame)
+      : store_(std::make_shared<::oneop::sdk::AttrStore>()) {
+    for (int32_t i = 0; i != frame->num_attrs; ++i) {
+      store_->PutRaw(*::oneop::sdk::Element(frame->attrs, frame->attr_size, i));
+    }
+  }
+
+  template <class T>
+  AttrMaybe<T> GetAttr(std::string_view name) const {
+    return {::oneop::sdk::ReadAttr<T>(Find(name), name)};
+  }
+  bool Has(std::string_view name) const { return Find(name) != nullptr; }
+  size_t size() const { return store_ == nullptr ? 0 : store_->size(); }
+  const oneop_attr* OneopData() const { return store_ == nullptr ? nullptr : store_->data(); }
+  template <class T>
+  void OneopPut(const char* name, const T& value) {
+    if (store_ == nullptr) {
+      store_ = std::make_shared<::oneop::sdk::AttrStore>();
+    }
+    store_->Put<T>(name, value);
+  }
+  const oneop_attr* Find(std::string_view name) const {
+    return store_ == nullptr ? nullptr : store_->Find(name);
+  }
+
+ private:
+  std::shared_ptr<::oneop::sdk::AttrStore> store_;
+};
+
+inline AttrMap MakeAttrMapFromUserOpConf(const AttrMap& conf) { return conf; }
+
+class ComposedAttrMap {
+ public:
+  explicit ComposedAttrMap(const AttrMap& base) : base_(base) {}
+  ComposedAttrMap(const AttrMap& prior, const AttrMap& base) : prior_(prior), base_(base) {}
+  template <class T>
+  AttrMaybe<T> GetAttr(std::string_view name) const {
+    return prior_.Has(name) ? prior_.GetAttr<T>(name) : base_.GetAttr<T>(name);
+  }
+  void ResetPrior(const AttrMap& prior) { prior_ = prior; }
+
+ private:
+  AttrMap prior_;
+  AttrMap base_;
+};
+
+class MutableAttrMap {
+ public:
+  MutableAttrMap() = default;
+  MutableAttrMap(std::initializer_list<const char*> names) : names_(names) {}
+
+  template <class T>
+  Maybe<void> SetAttr(const char* name, const T& value) {
+    store_.Put<T>(name, value);
+    return Maybe<void>::Ok();
+  }
+  template <class T>
+  Maybe<void> SetAttr(const std::string& name, const T& value) {
+    store_.Put<T>(store_.KeepName(name), value);
+    return Maybe<void>::Ok();
+  }
+  template <size_t I, class T>
+  void SetAttr(const T& value) {
+    PutNumbered(I, value);
+  }
+  // One value for each name given to the constructor; an Optional without value leaves its
+  // attribute alone.
+  template <class... T>
+  void SetAllAttrs(const T&... values) {
+    if (sizeof...(values) != names_.size()) {
+      ::oneop::sdk::ThrowText(ONEOP_ERROR_RUNTIME, {"SetAllAttrs needs one value for each name"});
+    }
+    size_t i = 0;
+    (PutNumbered(i++, values), ...);
+  }
+  void reset() { store_.Clear(); }
+  const ::oneop::sdk::AttrStore& OneopStore() const { return store_; }
+
+ private:
+  template <class T>
+  void PutNumbered(size_t i, const T& value) {
+    store_.Put<T>(names_.at(i), value);
+  }
+  template <class T>
+  void PutNumbered(size_t i, const Optional<T>& value) {
+    if (value.has_value()) {
+      PutNumbered(i, *value.value_or_throw());
+    }
+  }
+  void PutNumbered(size_t, const NullOptType&) {}
+
+  std::vector<const char*> names_;
+  ::oneop::sdk::AttrStore store_;
+};
+
+// `auto& attrs = THREAD_CACHED_MUTABLE_ATTR_MAP("a", "b");`
+#define THREAD_CACHED_MUTABLE_ATTR_MAP(...)                             \
+  ([]() -> ::oneflow::MutableAttrMap& {                                 \
+    static thread_local std::unique_ptr<::oneflow::MutableAttrMap> map; \
+    map.reset(new ::oneflow::MutableAttrMap{__VA_ARGS__});              \
+    return *map;                                                        \
+  }())
+
+}  // namespace oneflow ONEOP_HIDDEN
+
+#endif  // ONEFLOW_CORE_FRAMEWORK_ATTR_MAP_H_

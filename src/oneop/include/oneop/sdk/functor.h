@@ -1,0 +1,136 @@
+// Functors: C++ objects behind functions, called with values. And calling a function by its name.
+#ifndef ONEOP_SDK_FUNCTOR_H_
+#define ONEOP_SDK_FUNCTOR_H_
+
+#include <tuple>
+
+#include "oneop/sdk/guard.h"
+#include "oneop/sdk/value.h"
+
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+// A functor of this library. The object is made at the first call: a constructor may need the host.
+struct FunctorEntry {
+  const char* name;
+  int32_t num_args;
+  oneop_function_fn call;
+  void* self;
+  const char* file;
+  int32_t line;
+  FunctorEntry* next;
+};
+inline FunctorEntry* functors = nullptr;
+
+ONEOP_COLD inline const FunctorEntry* FindFunctor(std::string_view name, int32_t num_args) {
+  const FunctorEntry* found = nullptr;
+  for (const FunctorEntry* entry = functors; entry != nullptr; entry = entry->next) {
+    if (name == entry->name && (found == nullptr || entry->num_args == num_args)) {
+      found = entry;
+    }
+  }
+  return found;
+}
+
+// What a function returns, as a value for the host.
+template <class R>
+struct ReturnTraits {
+  static void Send(R&& returned, oneop_result* result) {
+    Arena arena;
+    oneop_value value{};
+    auto held = returned.OneopTake();
+    if constexpr (std::is_same_v<std::decay_t<decltype(held)>,
+                                 std::shared_ptr<oneflow::one::Tensor>>) {
+      ValueTraits<std::decay_t<decltype(held)>>::Write(held, &value, &arena);
+    } else if constexpr (std::is_pointer_v<decltype(held)> || std::is_class_v<decltype(held)>) {
+      ValueTraits<std::decay_t<decltype(*held)>>::Write(*held, &value, &arena);
+    } else {
+      ValueTraits<decltype(held)>::Write(held, &value, &arena);
+    }
+    result->set(result, &value);
+    arena.Free();
+  }
+};
+template <>
+struct ReturnTraits<oneflow::Maybe<void>> {
+  static void Send(oneflow::Maybe<void>&&, oneop_result*) {}
+};
+
+template <class F, class Signature>
+struct FunctorCall;
+template <class F, class R, class... A>
+struct FunctorCall<F, R (F::*)(A...) const> {
+  static constexpr int32_t kNumArgs = sizeof...(A);
+
+  static int32_t Call(void*, const oneop_value* args, int32_t num_args, oneop_result* result,
+                      oneop_status* status) {
+    try {
+      if (num_args != kNumArgs) {
+        ThrowText(ONEOP_ERROR_TYPE, {"a functor takes ", Digits(kNumArgs), " arguments, given are ",
+                                     Digits(num_args)});
+      }
+      static const F functor;
+      return Run(functor, args, result, status, std::index_sequence_for<A...>());
+    } catch (...) {
+      return ReportCurrentException(nullptr, status, {nullptr, 0});
+    }
+  }
+
+ private:
+  template <size_t... I>
+  static int32_t Run(const F& functor, const oneop_value* args, oneop_result* result, oneop_status*,
+                     std::index_sequence<I...>) {
+    R returned = functor(ValueTraits<std::decay_t<A>>::Read(args[I])...);
+    if (!returned.IsOk()) {
+      Throw(returned.error());
+    }
+    ReturnTraits<R>::Send(std::move(returned), result);
+    return ONEOP_OK;
+  }
+};
+template <class F, class R, class... A>
+struct FunctorCall<F, R (F::*)(A...)> : FunctorCall<F, R (F::*)(A...) const> {};
+
+template <class F>
+ONEOP_COLD void AddFunctor(std::string_view name, const char* file, int32_t line) {
+  using Call = FunctorCall<F, decltype(&F::operator())>;
+  functors = new FunctorEntry{
+      library.arena.CopyText(name), Call::kNumArgs, &Call::Call, nullptr, file, line, functors};
+}
+
+// --- Calling a function, of this library or of the host's ---
+
+template <class T>
+struct ResultBox : oneop_result {
+  T held{};
+  bool is_set = false;
+  ResultBox() : oneop_result{sizeof(oneop_result), &Set} {}
+  static void Set(oneop_result* result, const oneop_value* value) {
+    auto* box = static_cast<ResultBox*>(result);
+    box->held = ValueTraits<T>::Read(*value);
+    box->is_set = true;
+  }
+};
+
+// Calls it; the result is a T as JUST gives it: a shared_ptr for tensors.
+template <class T, class... A>
+T CallFunction(const char* name, const A&... args) {
+  Arena arena;
+  oneop_value values[sizeof...(A) + 1] = {};
+  int32_t i = 0;
+  (ValueTraits<A>::Write(args, &values[i++], &arena), ...);
+  ResultBox<T> box;
+  HostStatus status;
+  const FunctorEntry* functor = FindFunctor(name, sizeof...(A));
+  const int32_t code =
+      functor != nullptr ? functor->call(functor->self, values, sizeof...(A), &box, &status.status)
+                         : Host()->call_function(name, values, sizeof...(A), &box, &status.status);
+  arena.Free();
+  status.Check(code);
+  return std::move(box.held);
+}
+
+}  // namespace sdk
+}  // namespace oneop ONEOP_HIDDEN
+
+#endif  // ONEOP_SDK_FUNCTOR_H_

@@ -1,0 +1,183 @@
+"""`oneop.functional.read_yaml`: the grammar, and what is said about a file that does not follow it."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oneop.errors import BuildError, FunctionalError
+from oneop.functional import read_yaml
+from oneop.functional.cpp import generate_functions
+from oneop.functional.masking import masked_signatures
+
+GOOD = """\
+- name: "max"
+  signature: [
+      "Tensor (Tensor input) => Max",
+      "TensorTuple[values, indices] (Tensor input, Int64 dim, Bool keepdim=False) => ReduceMax",
+  ]
+  bind_python: True
+- name: conv
+  signature: >-
+    Tensor (Tensor x, Int32List[2] stride=1, String format="a,b", *, Tensor bias=None, DataType t=kFloat)
+    => Conv
+"""
+
+
+def read(tmp_path, text):
+    path = tmp_path / "api.yaml"
+    path.write_text(text)
+    return read_yaml(path)
+
+
+def test_entries(tmp_path):
+    top, conv = read(tmp_path, GOOD)
+    assert (top.name, top.bind_python, top.line) == ("max", True, 1)
+    first, second = top.signatures
+    assert (first.returns, first.return_names, first.cpp_name) == ("Tensor", (), "Max")
+    assert (second.return_names, second.cpp_name) == (("values", "indices"), "ReduceMax")
+    assert [(p.name, p.type, p.value) for p in second.parameters] == [
+        ("input", "Tensor", None),
+        ("dim", "Int64", None),
+        ("keepdim", "Bool", False),
+    ]
+    assert not conv.bind_python
+    x, stride, form, bias, dtype = conv.signatures[0].parameters
+    assert (stride.size, stride.value, form.value) == (2, (1, 1), "a,b")
+    assert bias.optional and bias.keyword_only and not form.keyword_only and x.default is None
+    assert dtype.value == "float32"
+
+
+@pytest.mark.parametrize(
+    "default, value",
+    [
+        ("Int32 a=-1", -1),
+        ("Int64 a=3", 3),
+        ("Float a=0.5", 0.5),
+        ("Double a=1e-5", 1e-5),
+        ("Float a=1", 1.0),
+        ("Bool a=True", True),
+        ('String a="x=>y"', "x=>y"),
+        ("Scalar a=2", 2),
+        ("Scalar a=2.5", 2.5),
+        ("Int64List a=[1, 2]", (1, 2)),
+        ("FloatList[3] a=0.5", (0.5, 0.5, 0.5)),
+        ("Shape a=[2, 3]", (2, 3)),
+        ("DataType a=kInt64", "int64"),
+        ("Tensor a=None", None),
+    ],
+)
+def test_defaults(default, value, tmp_path):
+    (function,) = read(tmp_path, f"- name: f\n  signature: 'Tensor ({default}) => F'\n")
+    assert function.signatures[0].parameters[0].value == value
+
+
+def entry(signature):
+    return f'- name: "f"\n  signature: "{signature}"\n'
+
+
+MALFORMED = [
+    ("a: [", 1, 5, "not YAML"),
+    ("name: f\n", 1, 1, "expected a list"),
+    ("- f\n", 1, 3, "expected an entry"),
+    ("- name: f\n", 1, 3, "no signature"),
+    ("- signature: x\n", 1, 3, "no name"),
+    ("- name: f\n  names: g\n", 2, 3, "unknown key"),
+    ("- name: f\n  name: g\n", 2, 3, "a second name"),
+    ("- name: 1f\n  signature: 'Tensor (Tensor x) => F'\n", 1, 9, "identifier"),
+    ("- name: f\n  signature: []\n", 2, 14, "at least one signature"),
+    ("- name: f\n  signature: {a: b}\n", 2, 14, "expected a signature"),
+    (entry("Tensor (Tensor x) => F") + "  bind_python: maybe\n", 3, 16, "True or False"),
+    (entry("Tensor (Tensor x) => F") * 2, 3, 3, "there already"),
+    (entry("Tensor (Tensor x)"), 2, 32, "=> Name"),
+    (entry("Tensor (Tensor x) => 1F"), 2, 35, "name of a functor"),
+    (entry("Tensor Tensor x => F"), 2, 15, "expected ("),
+    (entry("Tensor (Tensor x => F"), 2, 32, "expected )"),
+    (entry("Tensor (Tensor x) y => F"), 2, 32, "unexpected 'y'"),
+    (entry("Tenser (Tensor x) => F"), 2, 15, "cannot return Tenser"),
+    (entry("Tensor[a] (Tensor x) => F"), 2, 21, "only a TensorTuple has names"),
+    (entry("TensorTuple[a, a] (Tensor x) => F"), 2, 27, "one name"),
+    (entry("TensorTuple[1] (Tensor x) => F"), 2, 27, "identifier"),
+    (entry("Tensor (Tenser x) => F"), 2, 23, "no type Tenser"),
+    (entry("Tensor (Void x) => F"), 2, 23, "cannot be Void"),
+    (entry("Tensor (Tensor) => F"), 2, 23, "expected `Type name`"),
+    (entry("Tensor (Tensor x, ) => F"), 2, 33, "expected `Type name`"),
+    (entry("Tensor (Tensor[2] x) => F"), 2, 30, "only lists"),
+    (entry("Tensor (Tensor x, Int64 x) => F"), 2, 33, "two parameters are named x"),
+    (entry("Tensor (Int64 a=1, Int64 b) => F"), 2, 34, "no default and follows"),
+    (entry("Tensor (Tensor x, *, *, Int64 a) => F"), 2, 36, "a second *"),
+    (entry("Tensor (Tensor x, *) => F"), 2, 34, "no parameter follows"),
+    (entry("Tensor (Int64 a=x) => F"), 2, 31, "x is not a value of type Int64"),
+    (entry("Tensor (Int64List a=1) => F"), 2, 35, "must be a list"),
+    (entry("Tensor (Int64List[2] a=[1]) => F"), 2, 38, "1 elements, not 2"),
+    (entry("Tensor (Bool a=1.5) => F"), 2, 30, "not a value of type Bool"),
+]
+
+
+@pytest.mark.parametrize("text, line, column, says", MALFORMED, ids=range(len(MALFORMED)))
+def test_malformed(text, line, column, says, tmp_path):
+    with pytest.raises(FunctionalError) as caught:
+        read(tmp_path, text)
+    error = caught.value
+    first, shown, caret = str(error).split("\n")
+    assert (error.line, error.column) == (line, column), str(error)
+    assert first.startswith(f"{tmp_path}/api.yaml:{line}:{column}: error: ") and says in first
+    assert shown == [*text.split("\n"), ""][line - 1] and caret == " " * (column - 1) + "^"
+    assert isinstance(error, BuildError)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FunctionalError, match="cannot read"):
+        read_yaml(tmp_path / "absent.yaml")
+    (tmp_path / "bad.yaml").write_bytes(b"\xff")
+    with pytest.raises(FunctionalError, match="UTF-8"):
+        read_yaml(tmp_path / "bad.yaml")
+    assert read(tmp_path, "# nothing\n") == ()
+
+
+def test_types_without_a_meaning_are_refused_when_built(tmp_path):
+    functions = read(tmp_path, entry("Tensor (Tensor x, Placement p) => F"))
+    with pytest.raises(FunctionalError, match="parameter p is a Placement: placement is torch's"):
+        generate_functions(functions)
+
+
+@pytest.mark.parametrize(
+    "first, second, masks",
+    [
+        ("Tensor x", "Tensor x", True),
+        ("Scalar x", "Int64 x", True),
+        ("Int64 x", "Scalar x", False),
+        ("Tensor x", "Int64 x", False),
+        ("Tensor x, Int64 n=1", "Tensor x", True),
+        ("Tensor x", "Tensor x, Int64 n=1", False),
+        ("Tensor x", "Tensor y", False),
+        ("Double x", "Float x=1.0", False),
+        ("Tensor x, *, Int64 n=1", "Tensor x, Int64 n=1", False),
+    ],
+)
+def test_masked_signatures(first, second, masks, tmp_path):
+    text = f'- name: f\n  signature: ["Tensor ({first}) => F", "Tensor ({second}) => G"]\n'
+    functions = read(tmp_path, text)
+    assert bool(list(masked_signatures(functions[0]))) == masks
+    if masks:
+        with pytest.warns(UserWarning, match="is never called"):
+            generate_functions(functions)
+    else:
+        generate_functions(functions)
+
+
+EXAMPLES = int(os.environ.get("ONEOP_FUZZ_EXAMPLES", "150"))
+WORDS = ["Tensor", "(", ")", "=>", "F", ",", "*", "=", "[", "]", "2", "x", "None", '"', "Int64List", "\n", "-", ":",
+         "name", "signature", "bind_python", " ", "{", "}", "'", "1.5", "&a", "*a", "!!int"]  # fmt: skip
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.one_of(st.text(max_size=100), st.lists(st.sampled_from(WORDS), max_size=40).map("".join)))
+def test_any_file_gives_functions_or_an_error(tmp_path, text):
+    for content in (text, entry(text.replace("\n", " "))):
+        try:
+            (tmp_path / "fuzz.yaml").write_text(content, encoding="utf-8", errors="surrogatepass")
+            read_yaml(tmp_path / "fuzz.yaml")
+        except FunctionalError as error:
+            assert error.line >= 1
