@@ -282,6 +282,11 @@ class Call {
 
   // The library names its outputs in an order of its own.
   void hand_out(OutputTensors* made, oneop_handle* outputs) const {
+    if (made->size() == 1 && call_.num_outputs == 1 &&
+        layout_.op->outputs[0].name == call_.output_names[0]) {
+      outputs[0] = give_handle(std::move((*made)[0]));
+      return;
+    }
     std::vector<int32_t> counts(layout_.fixed_output_counts.begin(),
                                 layout_.fixed_output_counts.end());
     if (layout_.returns_list()) {

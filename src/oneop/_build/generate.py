@@ -45,14 +45,16 @@ def generate(
             raise BuildError(f'library "{name}": {file} is not there')
     from oneop.functional import read_yaml  # here, because a library without definitions needs none of it
     from oneop.functional.cpp import generate_functions
+    from oneop.functional.stubs import function_stubs, op_stubs
     from oneop.ods import read_ops
     from oneop.ods.cpp import generate_cpp
     from oneop.ods.explain import explain
 
     ops = [op for file in ods for op in read_ops(file, include_dirs, defines)]
+    functions = [function for file in functional for function in read_yaml(file)]
     texts = generate_cpp(ops) if ods else {}
-    if functional:
-        texts |= generate_functions([function for file in functional for function in read_yaml(file)])
+    texts |= generate_functions(functions) if functional else {}
+    texts |= {"stubs/oneop/ops.pyi": op_stubs(ops), "stubs/oneop/_C.pyi": function_stubs(functions)}
     folder = _keep(name, texts)
     sources = tuple(folder / text for text in texts if text.endswith(".cpp"))
     return Generated(sources=sources, folder=folder, explain=partial(explain, ops=ops))

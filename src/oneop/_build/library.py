@@ -41,6 +41,7 @@ class Library:
     build_seconds: float  # what the build took when it was made
     cached: bool
     sources: tuple[Path, ...]
+    stubs: Path | None = None  # a folder with oneop/_C.pyi and oneop/ops.pyi, where definitions were given
 
     def __fspath__(self) -> str:
         """Return the path of the shared object."""
@@ -114,6 +115,7 @@ def build(
         build_seconds=built.seconds,
         cached=built.cached,
         sources=tuple(files),
+        stubs=generated.folder / "stubs" if generated.folder is not None else None,
     )
 
 

@@ -20,15 +20,14 @@ class AttrStore {
   AttrStore& operator=(const AttrStore&) = delete;
   ~AttrStore() { arena_.Free(); }
 
-  void Clear() { attrs_.clear(); }  // what the arena holds goes with the store
-  bool HoldsMemory() const { return holds_memory_; }
-  const oneop_attr* data() const { return attrs_.data(); }
-  int32_t size() const { return static_cast<int32_t>(attrs_.size()); }
+  void Clear() { size_ = 0; }  // what the arena holds goes with the store
+  const oneop_attr* data() const { return more_.empty() ? few_ : more_.data(); }
+  int32_t size() const { return size_; }
 
   const oneop_attr* Find(std::string_view name) const {
-    for (const oneop_attr& attr : attrs_) {
-      if (SameName(attr.name, name)) {
-        return &attr;
+    for (int32_t i = 0; i != size_; ++i) {
+      if (SameName(data()[i].name, name)) {
+        return &data()[i];
       }
     }
     return nullptr;
@@ -38,21 +37,32 @@ class AttrStore {
   void Put(const char* name, const T& value) {
     oneop_attr* attr = const_cast<oneop_attr*>(Find(name));
     if (attr == nullptr) {
-      attr = &attrs_.emplace_back();
+      attr = Add();
     }
-    holds_memory_ = holds_memory_ || !std::is_scalar_v<AttrCppType<T>>;
     PutAttr(attr, name, value, &arena_);
   }
-  void PutRaw(const oneop_attr& attr) { attrs_.push_back(attr); }
-  const char* KeepName(std::string_view name) {
-    holds_memory_ = true;
-    return arena_.CopyText(name);
-  }
+  void PutRaw(const oneop_attr& attr) { *Add() = attr; }
+  const char* KeepName(std::string_view name) { return arena_.CopyText(name); }
 
  private:
-  std::vector<oneop_attr> attrs_;
+  static constexpr int32_t kFew = 4;
+
+  oneop_attr* Add() {
+    const int32_t at = size_++;
+    if (more_.empty() && at < kFew) {
+      return &few_[at];
+    }
+    if (more_.empty()) {
+      more_.assign(few_, few_ + kFew);
+    }
+    more_.resize(static_cast<size_t>(size_));
+    return &more_.back();
+  }
+
+  oneop_attr few_[kFew];  // most calls have no more, and so allocate nothing
+  std::vector<oneop_attr> more_;
+  int32_t size_ = 0;
   Arena arena_;
-  bool holds_memory_ = false;
 };
 
 template <class T>

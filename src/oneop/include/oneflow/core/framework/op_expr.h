@@ -17,6 +17,7 @@ class OpExpr {
   // The argument of each tensor.
   const std::vector<const char*>& oneop_inputs() const { return inputs_; }
   const std::vector<const char*>& oneop_outputs() const { return outputs_; }
+  const AttrMap& oneop_base_attrs() const { return base_attrs_; }
 
   // The host's op. Looked up at the first call: it may belong to a library that is loaded later.
   const void* OneopFind() const {
@@ -34,6 +35,7 @@ class OpExpr {
   std::string type_;
   std::vector<const char*> inputs_;
   std::vector<const char*> outputs_;
+  AttrMap base_attrs_;
   mutable const void* op_ = nullptr;
 };
 
@@ -41,7 +43,8 @@ class UserOpExpr final : public OpExpr {
  public:
   UserOpExpr() = default;
   // The forward op of a gradient.
-  ONEOP_COLD explicit UserOpExpr(const oneop_frame* frame) : base_attrs_(frame) {
+  ONEOP_COLD explicit UserOpExpr(const oneop_frame* frame) {
+    base_attrs_ = AttrMap(frame);
     type_ = frame->op_type_name;
     Name(frame, frame->inputs, frame->num_inputs, &inputs_);
     Name(frame, frame->outputs, frame->num_outputs, &outputs_);
@@ -59,8 +62,6 @@ class UserOpExpr final : public OpExpr {
       names->insert(names->end(), arg->count, arg->name);
     }
   }
-
-  AttrMap base_attrs_;
 };
 
 }  // namespace one

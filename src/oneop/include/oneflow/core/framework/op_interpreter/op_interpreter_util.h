@@ -128,15 +128,15 @@ class OpInterpUtil {
   static const ::oneop::sdk::AttrStore* Merge(const OpExpr& op,
                                               const ::oneop::sdk::AttrStore* attrs,
                                               ::oneop::sdk::AttrStore* merged) {
-    const auto* user_op = dynamic_cast<const UserOpExpr*>(&op);
-    if (user_op == nullptr || user_op->base_attrs().size() == 0) {
+    const AttrMap& base = op.oneop_base_attrs();
+    if (ONEOP_LIKELY(base.size() == 0)) {
       return attrs;
     }
     for (int32_t i = 0; attrs != nullptr && i != attrs->size(); ++i) {
       merged->PutRaw(attrs->data()[i]);
     }
-    for (size_t i = 0; i != user_op->base_attrs().size(); ++i) {
-      const oneop_attr& attr = user_op->base_attrs().OneopData()[i];
+    for (size_t i = 0; i != base.size(); ++i) {
+      const oneop_attr& attr = base.OneopData()[i];
       if (merged->Find(attr.name) == nullptr) {
         merged->PutRaw(attr);
       }
