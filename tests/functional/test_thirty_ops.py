@@ -129,7 +129,7 @@ def test_all_are_there(library):
     assert set(OPS) <= set(oneop.list_ops())
 
 
-@pytest.mark.parametrize("name, value", zip(ATTR_OPS, ATTRS.values(), strict=True))
+@pytest.mark.parametrize("name, value", list(zip(ATTR_OPS, ATTRS.values(), strict=True)))
 def test_attributes(name, value, library):
     x = torch.arange(3.0)
     assert torch.equal(getattr(oneop.ops, name)(x), x)
