@@ -3,6 +3,7 @@
 // standard output.
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,14 +67,16 @@ void Log(int32_t level, const char* message, int64_t length, const char* file, i
             << "\n";
 }
 
-const oneop_host kHost{sizeof(oneop_host),
-                       ONEOP_ABI_MAJOR,
-                       ONEOP_ABI_MINOR,
-                       0,
-                       &ParallelFor,
-                       [] { return 2; },
-                       &Log,
-                       nullptr};
+// A host of ABI 1.0: it has no functions, and says so by its size.
+const oneop_host kHost = [] {
+  oneop_host host{};
+  host.size = offsetof(oneop_host, retain);
+  host.abi_major = ONEOP_ABI_MAJOR;
+  host.parallel_for = &ParallelFor;
+  host.num_threads = [] { return 2; };
+  host.log = &Log;
+  return host;
+}();
 
 struct Status : oneop_status {
   Status() : oneop_status{sizeof(oneop_status), ONEOP_OK, &Report} {}
