@@ -240,7 +240,7 @@ def test_op_objects(ops):
 
 def test_the_profiler_shows_ops(ops):
     x = torch.ones(3, requires_grad=True)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as profile:
         ops.t_relu(x).sum().backward()
     names = {event.key for event in profile.key_averages()}
     assert {"oneop::t_relu", "oneop::t_relu_grad"} <= names
