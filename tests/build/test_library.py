@@ -15,11 +15,11 @@ EXPORT = 'extern "C" __attribute__((visibility("default")))'
 
 
 def call(library: Library) -> int:
-    return ctypes.CDLL(os.fspath(library)).f()
+    return ctypes.CDLL(os.fspath(library)).oneop_plugin()
 
 
 def write_pair(folder: Path) -> list[str]:
-    (folder / "a.cpp").write_text(f'#include "b.h"\n{EXPORT} int f() {{ return b() + ONE; }}\n')
+    (folder / "a.cpp").write_text(f'#include "b.h"\n{EXPORT} int oneop_plugin() {{ return b() + ONE; }}\n')
     (folder / "b.h").write_text("#define ONE 1\nint b();\n")
     (folder / "b.cpp").write_text("int b() { return 41; }\n")
     return ["a.cpp", "b.cpp"]
@@ -75,7 +75,7 @@ def test_a_changed_header_reaches_its_source_only(project, runs):
 def test_a_header_in_an_include_dir_counts(project, runs):
     (project / "inc").mkdir()
     (project / "inc/n.h").write_text("#define N 1\n")
-    (project / "a.cpp").write_text(f"#include <n.h>\n{EXPORT} int f() {{ return N; }}\n")
+    (project / "a.cpp").write_text(f"#include <n.h>\n{EXPORT} int oneop_plugin() {{ return N; }}\n")
     assert call(build("a", "a.cpp", include_dirs=["inc"])) == 1
     (project / "inc/n.h").write_text("#define N 2\n")
     assert call(build("a", "a.cpp", include_dirs=["inc"])) == 2
@@ -152,7 +152,7 @@ def read_inputs(library: Library) -> dict:
 
 
 def test_cxxflags_setting_comes_before_cflags(project, monkeypatch):
-    (project / "a.cpp").write_text(f"{EXPORT} int f() {{ return X; }}\n")
+    (project / "a.cpp").write_text(f"{EXPORT} int oneop_plugin() {{ return X; }}\n")
     monkeypatch.setenv("ONEOP_CXXFLAGS", "-DX=1 -UY")
     assert call(build("a", "a.cpp")) == 1
     assert call(build("a", "a.cpp", cflags=["-UX", "-DX=2"])) == 2
@@ -173,7 +173,7 @@ def test_several_sources_at_once(project, monkeypatch):
     for i in range(5):
         (project / f"s{i}.cpp").write_text(f"int v{i} = {i};\n")
     (project / "f.cpp").write_text(
-        "extern int " + ", ".join(f"v{i}" for i in range(5)) + f";\n{EXPORT} int f() {{ return v0+v1+v2+v3+v4; }}\n"
+        "extern int " + ", ".join(f"v{i}" for i in range(5)) + f";\n{EXPORT} int oneop_plugin() {{ return v0+v1+v2+v3+v4; }}\n"
     )
     assert call(build("many", [*(f"s{i}.cpp" for i in range(5)), "f.cpp"])) == 10
 
@@ -182,25 +182,25 @@ def test_sources_of_one_name_in_two_folders(project):
     for name in ("x", "y"):
         (project / name).mkdir()
     (project / "x/k.cpp").write_text("int g() { return 5; }\n")
-    (project / "y/k.cpp").write_text(f"int g();\n{EXPORT} int f() {{ return g(); }}\n")
+    (project / "y/k.cpp").write_text(f"int g();\n{EXPORT} int oneop_plugin() {{ return g(); }}\n")
     assert call(build("k", ["x/k.cpp", "y/k.cpp"])) == 5
 
 
 def test_file_macro_is_the_absolute_path(project):
-    (project / "a.cpp").write_text(f"{EXPORT} const char* f() {{ return __FILE__; }}\n")
-    function = ctypes.CDLL(os.fspath(build("a", "a.cpp"))).f
+    (project / "a.cpp").write_text(f"{EXPORT} const char* oneop_plugin() {{ return __FILE__; }}\n")
+    function = ctypes.CDLL(os.fspath(build("a", "a.cpp"))).oneop_plugin
     function.restype = ctypes.c_char_p
     assert function().decode() == str(project / "a.cpp")
 
 
 def test_inline_sources(runs):
-    first = build_inline("inline", f"{EXPORT} int f() {{ return 7; }}\n")
+    first = build_inline("inline", f"{EXPORT} int oneop_plugin() {{ return 7; }}\n")
     assert call(first) == 7
     runs()
-    assert build_inline("inline", f"{EXPORT} int f() {{ return 7; }}\n").cached
+    assert build_inline("inline", f"{EXPORT} int oneop_plugin() {{ return 7; }}\n").cached
     assert runs() == []
     second = build_inline(
-        "inline", [f"{EXPORT} int f() {{ return g; }}\n".replace("{ r", "{ extern int g; r"), "int g = 8;"]
+        "inline", [f"{EXPORT} int oneop_plugin() {{ return g; }}\n".replace("{ r", "{ extern int g; r"), "int g = 8;"]
     )
     assert call(second) == 8
 
