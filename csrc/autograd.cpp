@@ -9,6 +9,7 @@
 #include "calls.h"
 #include "error.h"
 #include "symbolic.h"
+#include "tensor_rules.h"
 #include "thread_cache.h"
 #include "torch_types.h"
 
@@ -79,7 +80,7 @@ std::shared_ptr<const GradPlan> make_plan(const OpRecord& record, const Layout& 
                                           const SizeReader& read_symbol, bool* read_shapes) {
   const c10::Device device = call.tensors[0]->device();
   Frame frame(*record.op, make_spec(layout, args, call, device, read_symbol));
-  frame.infer();
+  if (record.grad->rule == nullptr) { frame.infer(); }  // a function asks for nothing of it
   frame.reads() = oneop_reads{sizeof(oneop_reads), 0, 0, 0, 0};
   std::vector<uint8_t> has_grad;
   for (size_t a = 0; a < layout.op->outputs.size(); ++a) {
@@ -193,23 +194,30 @@ void set_histories(const NodePtr& node, const Layout& layout, const int32_t* cou
   }
 }
 
+// Lets torch see the ops of a composition, so that it differentiates those.
+void run_composition(const TensorKernel& composition, const Layout& layout,
+                     const c10::IValue* args, const CallTensors& call, torch::jit::Stack* stack) {
+  OutputTensors outputs = composition.trace(layout, args, call);
+  torch::jit::drop(*stack, layout.num_args);
+  if (layout.returns_list()) {
+    stack->emplace_back(c10::List<at::Tensor>(c10::ArrayRef<at::Tensor>(outputs)));
+  } else {
+    for (at::Tensor& output : outputs) { stack->emplace_back(std::move(output)); }
+  }
+}
+
 [[noreturn]] void refuse_missing_gradient(const TorchOp& op) {
   throw Error("GradientNotFoundError", missing_gradient_text(op.name()));
 }
 
 }  // namespace
 
-void refuse_forward_mode(const Layout& layout, const CallTensors& call) {
+bool has_tangents(const CallTensors& call) {
   for (const at::Tensor* tensor : call.tensors) {
     if (!torch::autograd::impl::get_autograd_meta(*tensor)) { continue; }
-    if (tensor->_fw_grad(/*level=*/0).defined()) {
-      throw Error("OpNotImplementedError",
-                  "op " + quoted(layout.op->name) +
-                      " has no rule for forward-mode differentiation (jvp, jacfwd)\n  use "
-                      "reverse mode (grad, jacrev)\n  defined at " +
-                      layout.op->source.text());
-    }
+    if (tensor->_fw_grad(/*level=*/0).defined()) { return true; }
   }
+  return false;
 }
 
 PtrOf<OpNode> start_node(const TorchOp& op, std::shared_ptr<const BoundGradPlan> plan,
@@ -236,15 +244,24 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
   const Layout& layout = op.layout();
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
-  refuse_forward_mode(layout, call);
+  const bool is_dual = has_tangents(call);
+  if (is_dual && op.record().forward != nullptr) {
+    return compute_forward_mode(op, handle, keys, stack);
+  }
   if (layout.mutates) { refuse_changing_differentiated(layout, call); }
   const Needs needs(layout, call);
+  const bool has_grad = op.record().grad != nullptr;
+  if (is_dual || (needs.any && !has_grad && !layout.op->has_flag(ONEOP_OP_NO_GRAD))) {
+    const TensorKernel* composition = find_composition(op.record(), call);
+    if (composition != nullptr) { return run_composition(*composition, layout, args, call, stack); }
+  }
+  if (is_dual) { return compute_forward_mode(op, handle, keys, stack); }
   if (!needs.any || layout.op->has_flag(ONEOP_OP_NO_GRAD)) {
     return run_below(layout, handle, keys, stack);
   }
 
   const auto counts = output_counts(layout, args);
-  if (op.record().grad == nullptr) {
+  if (!has_grad) {
     if (!is_in_backward()) { refuse_missing_gradient(op); }
     // A backward op that nobody may ever differentiate: the error waits until somebody does.
     const NodePtr node =

@@ -22,7 +22,11 @@ PtrOf<OpNode> start_node(const TorchOp& op, std::shared_ptr<const BoundGradPlan>
 void finish_node(const PtrOf<OpNode>& node, const Layout& layout, const int32_t* output_counts,
                  const OutputTensors& outputs);
 
-// Throws where an input carries a forward-mode tangent.
-void refuse_forward_mode(const Layout& layout, const CallTensors& call);
+// True where an input carries a forward-mode tangent.
+bool has_tangents(const CallTensors& call);
+
+// The call on the inputs without their tangents, then the op's rule for those. forward_mode.cpp
+void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
+                          c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
 }  // namespace oneop

@@ -11,6 +11,7 @@
 #include "direct_call.h"
 #include "error.h"
 #include "python_error.h"
+#include "tensor_rules.h"
 
 namespace oneop {
 namespace {
@@ -133,11 +134,13 @@ bool is_in_backward() { return backward_depth > 0; }
 std::string missing_gradient_text(const std::string& op) {
   const OpSlot* slot = Registry::global().find_slot(op);
   const OpRecord* record = slot == nullptr ? nullptr : slot->record.load();
+  const bool is_python = record != nullptr && record->op->source.is_python();
   return "op " + quoted(op) +
-         " has no gradient, and one is needed: an input requires grad\n  add one: "
-         "REGISTER_USER_OP_GRAD(" +
-         quoted(op) +
-         ")\n  or declare it not differentiable: .NoGrad()\n  or call it under torch.no_grad(), or on "
+         " has no gradient, and one is needed: an input requires grad\n  add one: " +
+         (is_python ? "@oneop.ops." + op + ".register_grad" : "REGISTER_USER_OP_GRAD(" + quoted(op) + ")") +
+         "\n  or declare it not differentiable: " +
+         (is_python ? "define(..., differentiable=False)" : ".NoGrad()") +
+         "\n  or call it under torch.no_grad(), or on "
          "x.detach()" +
          (record == nullptr ? "" : "\n  defined at " + record->op->source.text());
 }
@@ -222,6 +225,11 @@ variable_list BoundGradPlan::run(Blobs* blobs, const variable_list& grads,
                                  const std::vector<bool>& wanted) const {
   for (size_t i = 0; i < grads.size(); ++i) { (*blobs)[plan->first_grad_blob() + i] = grads[i]; }
   try {
+    if (plan->function != nullptr) {
+      variable_list saved;
+      for (int32_t blob : plan->saved) { saved.push_back((*blobs)[blob]); }
+      return plan->function->run(saved, grads, wanted);
+    }
     if (wanted.empty()) {
       for (size_t s = 0; s < plan->steps.size(); ++s) { run_step(s, blobs); }
     } else {
@@ -272,6 +280,7 @@ void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
   for (size_t i = 0; i < grads->size(); ++i) {
     if (!(*grads)[i].defined() && plan.reads_grad[i]) {
       const auto& metadata = node.input_metadata(i);
+      if (metadata.was_default_constructed()) { continue; }  // of integers, which have no gradient
       (*grads)[i] = metadata.zeros_like();
     }
   }

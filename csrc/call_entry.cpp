@@ -141,7 +141,9 @@ class Binding {
     }
     if (!call.prepare()) { return false; }
     call.begin();
-    {
+    if (call.holds_gil()) {
+      call.compute();
+    } else {
       ReleaseGil released;
       call.compute();
     }

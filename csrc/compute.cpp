@@ -13,25 +13,12 @@
 #include "host_cache.h"
 #include "small_cache.h"
 #include "symbolic.h"
+#include "tensor_rules.h"
 #include "thread_cache.h"
 #include "torch_types.h"
 
 namespace oneop {
 namespace {
-
-// Scratch memory from torch's allocator of the device, on its current stream.
-class DeviceScratch final : public ScratchPool {
- public:
-  explicit DeviceScratch(c10::Device device) : device_(device) {}
-  void* allocate(int64_t bytes) override {
-    blocks_.push_back(c10::GetAllocator(device_.type())->allocate(bytes));
-    return blocks_.back().get();
-  }
-
- private:
-  c10::Device device_;
-  c10::SmallVector<c10::DataPtr, 2> blocks_;
-};
 
 at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
   const c10::IntArrayRef sizes(output.shape, output.ndim);
@@ -82,6 +69,7 @@ class Arranged {
     }
   }
   c10::SmallVector<void*, 12>& data() { return data_; }
+  const OutputTensors& copies() const { return copies_; }
   void write_back() {
     for (const auto& [tensor, copy] : write_back_) { tensor->copy_(copies_[copy]); }
   }
@@ -91,8 +79,38 @@ class Arranged {
     return is_mutable ? tensor.mutable_data_ptr() : const_cast<void*>(tensor.const_data_ptr());
   }
   c10::SmallVector<void*, 12> data_;
-  c10::SmallVector<at::Tensor, 4> copies_;
+  OutputTensors copies_;
   c10::SmallVector<std::pair<const at::Tensor*, size_t>, 2> write_back_;
+};
+
+// Scratch memory from torch's allocator of the device, on its current stream.
+class DeviceScratch final : public ScratchPool {
+ public:
+  DeviceScratch(c10::Device device, const CallTensors& call, const Arranged& inputs,
+                const OutputTensors& outputs)
+      : device_(device), call_(call), inputs_(inputs), outputs_(outputs) {}
+  void* allocate(int64_t bytes) override {
+    blocks_.push_back(c10::GetAllocator(device_.type())->allocate(bytes));
+    return blocks_.back().get();
+  }
+  std::shared_ptr<void> owner_of(const void* data) const override {
+    for (const at::Tensor* tensor : call_.tensors) {
+      if (tensor->const_data_ptr() == data) { return std::make_shared<at::Tensor>(*tensor); }
+    }
+    for (const auto* tensors : {&inputs_.copies(), &outputs_}) {
+      for (const at::Tensor& tensor : *tensors) {
+        if (tensor.const_data_ptr() == data) { return std::make_shared<at::Tensor>(tensor); }
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  c10::Device device_;
+  const CallTensors& call_;
+  const Arranged& inputs_;
+  const OutputTensors& outputs_;
+  c10::SmallVector<c10::DataPtr, 2> blocks_;
 };
 
 }  // namespace
@@ -165,6 +183,9 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
     guard.reset_device(device);
     stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
   }
+  if (plan.kernel().on_tensors != nullptr && plan.has_work()) {
+    return plan.kernel().on_tensors->run(layout, call, plan, outputs);
+  }
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
     outputs->push_back(allocate_output(plan.output(i), device));
   }
@@ -173,7 +194,7 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
   for (const at::Tensor& output : *outputs) {
     inputs.data().push_back(output.unsafeGetTensorImpl()->unsafe_storage().mutable_data());
   }
-  DeviceScratch scratch(device);
+  DeviceScratch scratch(device, call, inputs, *outputs);
   void* tmp = plan.tmp_bytes() > 0 ? scratch.allocate(plan.tmp_bytes()) : nullptr;
   plan.run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch));
   inputs.write_back();
@@ -197,6 +218,10 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
   device_of(layout, args, call);  // torch comes here for a mix of devices too
+  if (layout.op->symbolic != nullptr) {
+    OutputTensors outputs = layout.op->symbolic->infer(layout, args, call);
+    return push_outputs(layout, outputs, stack);
+  }
   const c10::Device meta(c10::kMeta);
   OutputTensors outputs;
   if (has_symbolic_sizes(call)) {

@@ -9,12 +9,19 @@
 
 namespace oneop {
 
+// What works on torch's tensors, and so cannot be a callback of the ABI. tensor_rules.h
+class SymbolicInference;
+class TensorKernel;
+class GradRule;
+class ForwardRule;
+
 struct Source {
   std::string file;
   int32_t line = 0;
   std::string library;  // what it was loaded from, and with that what replaces it
 
   std::string text() const { return file + ":" + std::to_string(line); }
+  bool is_python() const { return library.rfind("python:", 0) == 0; }
 };
 
 struct ArgDef {
@@ -57,6 +64,7 @@ struct OpDef {
   std::vector<ArgTraits> output_traits;
   oneop_op_def abi{};                // callbacks
   std::shared_ptr<void> owner;       // keeps what the callbacks need
+  std::shared_ptr<const SymbolicInference> symbolic;  // null: symbolic sizes become numbers
 
   bool has_flag(uint32_t flag) const { return (flags & flag) != 0; }
   // True where the number of outputs is not fixed by the definition.
@@ -84,6 +92,8 @@ struct KernelDef {
   std::string language = "c++";
   oneop_kernel_def abi{};
   std::shared_ptr<void> owner;
+  std::shared_ptr<const TensorKernel> on_tensors;  // takes the call's tensors in place of a frame
+  bool holds_gil = false;                          // most of its time is Python's
 };
 
 struct GradDef {
@@ -91,6 +101,14 @@ struct GradDef {
   Source source;
   oneop_grad_def abi{};
   std::shared_ptr<void> owner;
+  std::shared_ptr<const GradRule> rule;  // in place of a generator
+};
+
+// Forward-mode differentiation.
+struct ForwardDef {
+  std::string op_type_name;
+  Source source;
+  std::shared_ptr<const ForwardRule> rule;
 };
 
 struct FunctionDef;  // functions.h
@@ -100,6 +118,7 @@ struct LibraryDefs {
   std::vector<std::shared_ptr<OpDef>> ops;
   std::vector<std::shared_ptr<KernelDef>> kernels;
   std::vector<std::shared_ptr<GradDef>> grads;
+  std::vector<std::shared_ptr<ForwardDef>> forwards;
   std::vector<std::shared_ptr<const FunctionDef>> functions;
 };
 

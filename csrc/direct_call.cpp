@@ -31,6 +31,7 @@ bool DirectCall::prepare() {
   if (tensors_.tensors.empty()) { return false; }
   LastCall& last = cache_.call(op_.id());
   if (last.record != &op_.record() || last.key != key_) { return false; }
+  if (has_tangents(tensors_)) { return false; }
   plan_ = last.plan;
   if (!c10::GradMode::is_enabled() || layout_.op->has_flag(ONEOP_OP_NO_GRAD)) { return true; }
   bool any = false;
@@ -72,7 +73,6 @@ bool DirectCall::find_gradient(LastCall* last) {
 }
 
 void DirectCall::begin() {
-  refuse_forward_mode(layout_, tensors_);
   if (grad_ != nullptr) { node_ = start_node(op_, std::move(grad_), tensors_, needs_.data()); }
 }
 

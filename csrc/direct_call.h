@@ -21,6 +21,8 @@ class DirectCall {
   PlanKey& key() { return key_; }  // attributes append their words
 
   bool prepare();
+  // The kernel is Python's: to let go of the GIL for it costs two more switches.
+  bool holds_gil() const { return plan_->kernel().holds_gil; }
   // In this order. begin() and end() handle tensors that Python knows and so want the GIL; compute() runs without it.
   void begin();
   void compute();

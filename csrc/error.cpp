@@ -5,9 +5,8 @@
 #include <vector>
 
 namespace oneop {
-namespace {
 
-const char* class_of(int32_t kind) {
+const char* Status::class_of(int32_t kind) {
   switch (kind) {
     case ONEOP_ERROR_TYPE: return "OpTypeError";
     case ONEOP_ERROR_VALUE: return "OpValueError";
@@ -17,8 +16,6 @@ const char* class_of(int32_t kind) {
     default: return "OpRuntimeError";
   }
 }
-
-}  // namespace
 
 Status::Status() {
   block_.status.size = sizeof(oneop_status);
@@ -47,7 +44,12 @@ void Status::check(int32_t code, const std::string& what) {
   if (block_.report != nullptr && !block_.report->file.empty()) {
     text += "\n  at " + block_.report->file + ":" + std::to_string(block_.report->line);
   }
-  throw Error(class_of(failed() ? block_.status.kind : code), std::move(text));
+  throw Error(class_of(failed() ? block_.status.kind : code), std::move(text),
+              block_.report == nullptr ? nullptr : block_.report->cause);
+}
+
+void Status::set_cause(oneop_status* status, std::shared_ptr<void> cause) {
+  reinterpret_cast<Block*>(status)->report->cause = std::move(cause);
 }
 
 int32_t Status::fail(oneop_status* status, int32_t kind, const std::string& message) {

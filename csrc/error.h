@@ -13,13 +13,17 @@ namespace oneop {
 class Error : public std::exception {
  public:
   // `cls` is the name of a class in oneop/errors.py and must be a string literal.
-  Error(const char* cls, std::string message) : cls_(cls), message_(std::move(message)) {}
+  // `cause` is the Python exception behind it, a PyObject.
+  Error(const char* cls, std::string message, std::shared_ptr<void> cause = nullptr)
+      : cls_(cls), message_(std::move(message)), cause_(std::move(cause)) {}
   const char* cls() const noexcept { return cls_; }
+  const std::shared_ptr<void>& cause() const noexcept { return cause_; }
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:
   const char* cls_;
   std::string message_;
+  std::shared_ptr<void> cause_;
 };
 
 // Where a callback of a library puts its error.
@@ -31,6 +35,10 @@ class Status {
   void check(int32_t code, const std::string& what);
   // For hosts' own callbacks (sinks), which fail into a status that they are handed.
   static int32_t fail(oneop_status* status, int32_t kind, const std::string& message);
+  // Keeps the Python exception behind a failure, once that is reported.
+  static void set_cause(oneop_status* status, std::shared_ptr<void> cause);
+  // The class in oneop/errors.py for one of the ABI's error kinds.
+  static const char* class_of(int32_t kind);
   bool failed() const { return block_.status.kind != ONEOP_OK; }
   std::string message() const;
 
@@ -39,6 +47,7 @@ class Status {
     std::string message;
     std::string file;
     int32_t line = 0;
+    std::shared_ptr<void> cause;
   };
   struct Block {
     oneop_status status;             // first, so that report() finds the block

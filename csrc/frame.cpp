@@ -140,10 +140,11 @@ void Frame::infer() {
     status.check(abi.check_attrs(abi.self, &frame_, status.abi()), what);
   }
   if (abi.infer_logical == nullptr) {
-    throw Error("OpNotImplementedError", what +
-                                             " has no shape inference: add .SetTensorDescInferFn(fn)"
-                                             "\n  defined at " +
-                                             op_.source.text());
+    throw Error("OpNotImplementedError",
+                what + " has no shape inference: add " +
+                    (op_.source.is_python() ? "infer=... or @op.register_infer"
+                                            : ".SetTensorDescInferFn(fn)") +
+                    "\n  defined at " + op_.source.text());
   }
   status.check(abi.infer_logical(abi.self, &frame_, status.abi()), what);
   if (abi.infer_dtype != nullptr) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "error.h"
+#include "tensor_rules.h"
 
 namespace oneop {
 namespace {
@@ -179,6 +180,28 @@ void prune(GradPlan* plan) {
   }
 }
 
+// The plan of a gradient that is one function: what it reads is declared.
+void plan_function(const GradRule& rule, const Frame& frame, const std::vector<uint8_t>& needs_grad,
+                   GradPlan* plan) {
+  const oneop_frame& abi = frame.get();
+  const auto save = [&](const oneop_arg* args, int32_t count) {
+    for (int32_t a = 0; a < count; ++a) {
+      const bool is_read =
+          std::find(rule.saves.begin(), rule.saves.end(), args[a].name) != rule.saves.end();
+      for (int32_t i = 0; is_read && i < args[a].count; ++i) {
+        plan->saved.push_back(args[a].first + i);
+      }
+    }
+  };
+  save(abi.inputs, abi.num_inputs);
+  save(abi.outputs, abi.num_outputs);
+  for (size_t i = 0; i < needs_grad.size(); ++i) {
+    if (needs_grad[i]) { plan->grad_of_input[i] = 0; }
+  }
+  plan->reads_grad.assign(plan->num_outputs, 1);
+  plan->function = rule.bind(abi, needs_grad);
+}
+
 }  // namespace
 
 std::shared_ptr<const GradPlan> GradCache::find(const PlanKey& key) const {
@@ -202,6 +225,10 @@ GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<
   plan.num_outputs = frame->get().num_output_tensors;
   plan.num_blobs = plan.num_inputs + 2 * plan.num_outputs;
   plan.grad_of_input.assign(plan.num_inputs, -1);
+  if (record.grad->rule != nullptr) {
+    plan_function(*record.grad->rule, *frame, needs_grad, &plan);
+    return plan;
+  }
 
   Collector collector(&plan);
   frame->abi()->input_needs_grad = needs_grad.data();

@@ -24,6 +24,8 @@ struct GradStep {
   int32_t num_outputs = 0;
 };
 
+class GradCall;  // tensor_rules.h
+
 struct GradPlan {
   int32_t num_inputs = 0;   // tensors of the forward op
   int32_t num_outputs = 0;
@@ -32,6 +34,7 @@ struct GradPlan {
   std::vector<int32_t> grad_of_input;   // blob, or -1 where none was asked for
   std::vector<int32_t> saved;           // forward inputs and outputs that the steps read
   std::vector<uint8_t> reads_grad;      // for each forward output: a step reads its gradient
+  std::shared_ptr<const GradCall> function;  // in place of steps
 
   int32_t first_grad_blob() const { return num_inputs + num_outputs; }
 };

@@ -133,7 +133,10 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
   } else {
     text += "\n  registered kernels:" + table(misses);
   }
-  text += "\n  add one: REGISTER_USER_KERNEL(" + op + "), or convert the inputs";
+  text += "\n  add one: " +
+          (record.op->source.is_python() ? "@oneop.ops." + record.op->name + ".register_kernel(...)"
+                                         : "REGISTER_USER_KERNEL(" + op + ")") +
+          ", or convert the inputs";
   throw Error("KernelNotFoundError", std::move(text));
 }
 

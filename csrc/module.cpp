@@ -8,7 +8,9 @@
 #include "host_cache.h"
 #include "job_module.h"
 #include "plugin.h"
+#include "python_op.h"
 #include "sbp.h"
+#include "tensor_rules.h"
 #include "torch_op.h"
 
 namespace py = pybind11;
@@ -36,6 +38,26 @@ py::dict load_library(const std::string& path, const std::string& library) {
     result["ops"] = ops;
     Functions::global().add(library, defs.functions);
     return result;
+  });
+}
+
+// What oneop.authoring describes; see python_op.h.
+std::vector<std::string> register_python(const py::dict& description) {
+  return raising([&] { return define_all(Registry::global().add(read_python(description))); });
+}
+
+// The Python function that torch may trace through for these tensors, or None.
+py::object composition_of(const std::string& name, const std::vector<std::vector<at::Tensor>>& inputs) {
+  return raising([&] {
+    CallTensors call;
+    for (const auto& tensors : inputs) {
+      for (const at::Tensor& tensor : tensors) { call.tensors.push_back(&tensor); }
+      call.counts.push_back(static_cast<int32_t>(tensors.size()));
+    }
+    const auto* kernel =
+        dynamic_cast<const PythonKernel*>(find_composition(Registry::global().get(name), call));
+    return kernel == nullptr ? py::object(py::none())
+                             : py::reinterpret_borrow<py::object>(kernel->function.get());
   });
 }
 
@@ -116,6 +138,9 @@ py::dict op_info(const std::string& name) {
     info["kernels"] = kernels;
     info["grad"] = record.grad == nullptr ? py::object(py::none())
                                           : py::object(source_info(record.grad->source));
+    info["forward"] = record.forward == nullptr
+                          ? py::object(py::none())
+                          : py::object(source_info(record.forward->source));
     info["schema"] = c10::toString(TorchOp::find(name).handle().schema());
     info["cached_plans"] = record.plans->size();
     return info;
@@ -171,6 +196,8 @@ PYBIND11_MODULE(_core, m) {
     return oneop::raising([&] { return py::reinterpret_steal<py::object>(oneop::make_function(name)); });
   });
   m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
+  m.def("register_python", &oneop::register_python, py::arg("description"));
+  m.def("composition_of", &oneop::composition_of, py::arg("name"), py::arg("inputs"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));
   m.def("pending", [] { return oneop::Registry::global().pending(); });

@@ -9,18 +9,52 @@ namespace {
 
 PyObject* find_class(const char* name) {
   PyObject* module = PyImport_ImportModule("oneop.errors");
-  if (module == nullptr) { return nullptr; }
+  if (module == nullptr) {
+    return nullptr;
+  }
   PyObject* cls = PyObject_GetAttrString(module, name);
   Py_DECREF(module);
   return cls;
+}
+
+// Errors of oneop name their op already, and an interrupt is nobody's error.
+bool speaks_for_itself(PyObject* exception) {
+  if (PyObject_IsInstance(exception, PyExc_Exception) != 1) {
+    return true;
+  }
+  PyObject* base = find_class("OneopError");
+  const bool is_ours = base != nullptr && PyObject_IsInstance(exception, base) == 1;
+  Py_XDECREF(base);
+  return is_ours;
+}
+
+// Makes `cause` the cause of the exception that is set.
+void chain(PyObject* cause) {
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyException_SetCause(value, Py_NewRef(cause));
+  PyErr_Restore(type, value, traceback);
 }
 
 }  // namespace
 
 void set_python_error(const Error& error) {
   PyObject* cls = find_class(error.cls());
-  if (cls == nullptr) { return; }  // the failed import is the error then
-  PyErr_SetString(cls, error.what());
+  if (cls == nullptr) {
+    return;
+  }  // the failed import is the error then
+  auto* cause = static_cast<PyObject*>(error.cause().get());
+  if (cause != nullptr && speaks_for_itself(cause)) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cause)), cause);
+  } else {
+    PyErr_SetString(cls, error.what());
+    if (cause != nullptr) {
+      chain(cause);
+    }
+  }
   Py_DECREF(cls);
 }
 

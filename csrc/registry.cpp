@@ -86,7 +86,7 @@ void check_kernel(const KernelDef& kernel) {
 }
 
 void check_grad(const GradDef& grad) {
-  if (grad.abi.generate == nullptr) {
+  if (grad.abi.generate == nullptr && grad.rule == nullptr) {
     refuse(grad.source, "the gradient of op " + quoted(grad.op_type_name) +
                             " has no generator: add .SetBackwardOpConfGenFn(fn)");
   }
@@ -151,6 +151,8 @@ void Registry::publish(const std::string& name) {
   if (kernels != content_.kernels.end()) { record->kernels = kernels->second; }
   const auto grad = content_.grads.find(name);
   if (grad != content_.grads.end()) { record->grad = grad->second; }
+  const auto forward = content_.forwards.find(name);
+  if (forward != content_.forwards.end()) { record->forward = forward->second; }
   slot->record.store(record.get(), std::memory_order_release);
   records_.push_back(std::move(record));
 }
@@ -172,6 +174,10 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
                   kernels.end());
     const auto grad = next.grads.find(name);
     if (grad != next.grads.end() && is_old(grad->second->source)) { next.grads.erase(grad); }
+    const auto forward = next.forwards.find(name);
+    if (forward != next.forwards.end() && is_old(forward->second->source)) {
+      next.forwards.erase(forward);
+    }
     touched.insert(name);
   }
 
@@ -209,6 +215,18 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     }
     next.grads[grad->op_type_name] = grad;
     touched.insert(grad->op_type_name);
+  }
+
+  for (const auto& forward : defs.forwards) {
+    const auto old = next.forwards.find(forward->op_type_name);
+    if (old != next.forwards.end() && !is_old(old->second->source)) {
+      throw Error("RegistrationError",
+                  "op " + quoted(forward->op_type_name) +
+                      " has two rules for forward-mode differentiation\n  first:  " +
+                      old->second->source.text() + "\n  second: " + forward->source.text());
+    }
+    next.forwards[forward->op_type_name] = forward;
+    touched.insert(forward->op_type_name);
   }
 
   // 3. Publish.

@@ -22,6 +22,7 @@ struct OpRecord {
   std::shared_ptr<const OpDef> op;
   std::vector<std::shared_ptr<const KernelDef>> kernels;  // in the order of registration
   std::shared_ptr<const GradDef> grad;
+  std::shared_ptr<const ForwardDef> forward;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<GradCache> grad_plans;
 };
@@ -56,6 +57,7 @@ class Registry {
     std::map<std::string, std::shared_ptr<const OpDef>> ops;
     std::map<std::string, std::vector<std::shared_ptr<const KernelDef>>> kernels;
     std::map<std::string, std::shared_ptr<const GradDef>> grads;
+    std::map<std::string, std::shared_ptr<const ForwardDef>> forwards;
   };
 
  private:

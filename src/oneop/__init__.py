@@ -19,6 +19,7 @@ from torch import uint8 as uint8
 from oneop import _C as _C
 from oneop import config as config
 from oneop import errors as errors
+from oneop import experimental as experimental
 from oneop import ops as ops
 from oneop import sysconfig as sysconfig
 from oneop import typing as typing
@@ -29,6 +30,9 @@ from oneop._loader import LoadedLibrary as LoadedLibrary
 from oneop._loader import load as load
 from oneop._loader import load_inline as load_inline
 from oneop._version import __version__ as __version__
+from oneop.authoring.define import define as define
+from oneop.authoring.modules import load_module as load_module
+from oneop.authoring.spec import TensorSpec as TensorSpec
 from oneop.errors import OneopError as OneopError
 from oneop.registry import get_op as get_op
 from oneop.registry import list_ops as list_ops
@@ -126,13 +130,16 @@ __all__ = [
     "LoadedLibrary",
     "OneopError",
     "Tensor",
+    "TensorSpec",
     "__version__",
     "build",
     "checkpoint",
     "clear_default_session",
     "compile_job",
     "config",
+    "define",
     "errors",
+    "experimental",
     "functional",
     "get_op",
     "get_variable",
@@ -141,6 +148,7 @@ __all__ = [
     "list_pending",
     "load",
     "load_inline",
+    "load_module",
     "ods",
     "ops",
     "optimizer",

@@ -1,11 +1,12 @@
 """Types of the C++ core. It is built into the cache, see `oneop._runtime`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar
 
 import torch
 
 abi_version: tuple[int, int]
+F = TypeVar("F", bound=Callable[..., Any])
 
 class SourceInfo(TypedDict):
     file: str
@@ -49,6 +50,7 @@ class OpInfo(TypedDict):
     has_sbp: bool
     kernels: list[KernelInfo]
     grad: SourceInfo | None
+    forward: SourceInfo | None
     schema: str
     cached_plans: int
 
@@ -66,8 +68,35 @@ class Function:
 class Op:
     overload: Any
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
+    # oneop.authoring adds these.
+    def register_kernel(
+        self,
+        device: str | Sequence[str] | None = None,
+        *,
+        dtypes: torch.dtype | Iterable[torch.dtype] | Mapping[str, torch.dtype | Iterable[torch.dtype]] | None = None,
+        priority: int = 0,
+        when: Callable[..., Any] | None = None,
+        language: str = "numpy",
+    ) -> Callable[[F], F]: ...
+    def register_source(
+        self,
+        device: str,
+        text: str,
+        *,
+        dtypes: torch.dtype | Sequence[torch.dtype] = ...,
+        priority: int = 0,
+        header: str = "",
+    ) -> None: ...
+    def register_infer(self, function: F) -> F: ...
+    def register_check(self, function: F) -> F: ...
+    def register_sbp(self, *signatures: str) -> None: ...
+    def register_grad(self, function: F | None = None, *, saves: Iterable[str] | None = None) -> Any: ...
+    def register_jvp(self, function: F) -> F: ...
+    def register_vmap(self, function: F) -> F: ...
 
 def load_library(path: str, library: str) -> LoadResult: ...
+def register_python(description: Mapping[str, Any]) -> list[str]: ...
+def composition_of(name: str, inputs: Sequence[Sequence[torch.Tensor]]) -> Callable[..., Any] | None: ...
 def op_names() -> list[str]: ...
 def op_info(name: str) -> OpInfo: ...
 def pending() -> list[str]: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from oneop import _core
 
 _ops: dict[str, _core.Op] = {}
+_loaded_hooks: list[Callable[[Any], None]] = []
 
 #: What is loaded under each library name: the hash of its content, and what it brought.
 loaded_libraries: dict[str, tuple[str, Any]] = {}
@@ -37,7 +38,14 @@ def core() -> Any:
         del sys.modules["oneop._core"]
         raise
     module.set_traced_call(_traced_call)
+    for hook in _loaded_hooks:
+        hook(module)
     return module
+
+
+def after_loading(hook: Callable[[Any], None]) -> None:
+    """Have `hook(core)` called once the core is there. For rooms above this one."""
+    _loaded_hooks.append(hook)
 
 
 def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:

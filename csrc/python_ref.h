@@ -1,0 +1,37 @@
+// python_ref.h: holding Python objects and calling Python from the core, whose threads may not have
+// the GIL.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+#include <string>
+
+#include "defs.h"
+#include "error.h"
+
+namespace oneop {
+
+class Gil {
+ public:
+  Gil() : state_(PyGILState_Ensure()) {}
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// A reference that may be copied and dropped by any thread.
+using PyShared = std::shared_ptr<PyObject>;
+PyShared share(PyObject* object);  // adds a reference; null gives null
+
+// Takes the exception that is set and makes an Error of it: class by its own class, the text it
+// has, itself as the cause. `what` names the op and the act.
+Error raised_error(const std::string& what, const Source& source);
+
+// The same for a callback of the ABI; returns the kind.
+int32_t report_raised(oneop_status* status, const Source& source);
+
+}  // namespace oneop

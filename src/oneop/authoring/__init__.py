@@ -1,0 +1,15 @@
+"""Ops written in Python: `oneop.define`, and the `register_*` methods that every op has.
+
+What is registered here fills the same records as a C++ library does, so kernels of both kinds stand side by side.
+
+    schema.py    the text of a schema, and what it says
+    spec.py      shapes and dtypes as the author's functions see them
+    infer.py     inference: the author's, and the declarative kinds
+    einsum.py    inference and SBP from `b k, k n -> b n`
+    sbp.py       signatures written as text
+    book.py      what is registered for an op so far, and handing it to the core
+    binding.py   how an author's function takes inputs, attributes and `out`
+    kernels.py   register_kernel, and one file for each further language
+    grad.py      register_grad and register_jvp
+    define.py    define, and the methods
+"""

@@ -1,0 +1,190 @@
+"""What has been registered for ops so far, and handing it to the core.
+
+The core replaces what a library says about an op as a whole, and all of one file is one library. So for each op and
+file there is a page that keeps everything said, and a registration hands over the page with one thing more on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oneop._runtime import core, forget_ops
+from oneop.authoring import infer as inference
+from oneop.authoring.binding import Source
+from oneop.authoring.sbp import SbpRule, Signature
+from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
+from oneop.authoring.spec import TensorSpec
+
+NO_GRAD, CPU_ONLY, ANY_STRIDES = 1, 2, 4  # the plugin ABI's flags of an op
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpPage:
+    """The definition of an op."""
+
+    schema: Schema
+    source: Source
+    flags: int = 0
+    doc: str = ""
+    infer: inference.InferRule | None = None
+    check: inference.InferRule | None = None
+    sbp: SbpRule | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelPage:
+    """A kernel. `fields` are what the core's reader of its form asks for; see csrc/python_op.h."""
+
+    source: Source
+    language: str
+    form: str
+    devices: tuple[str | None, ...]
+    dtypes: tuple[dict[str, Any], ...]  # one kernel in the core for each: {argument: dtype}
+    priority: int
+    when: Callable[..., Any] | None
+    when_text: str
+    fields: dict[str, Any]
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What a kernel is for: another one for the same is meant to replace it."""
+        return (self.devices, self.dtypes, self.priority, self.when_text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RulePage:
+    """A gradient or a forward-mode rule."""
+
+    source: Source
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """All that one library says about one op."""
+
+    name: str
+    library: str
+    op: OpPage | None = None
+    kernels: tuple[KernelPage, ...] = ()
+    grad: RulePage | None = None
+    forward: RulePage | None = None
+
+
+_pages: dict[tuple[str, str], Page] = {}
+_DEVICES = {None: 0, "cpu": 1, "cuda": 2}
+
+
+def page_of(name: str, library: str) -> Page:
+    """Return the page, without what the core does not know any more (tests put its registries back)."""
+    page = _pages.get((name, library), Page(name=name, library=library))
+    if name not in core().op_names():
+        return Page(name=name, library=library)
+    info = core().op_info(name)
+    alive = {(k["source"]["library"], k["source"]["file"], k["source"]["line"]) for k in info["kernels"]}
+    return replace(
+        page,
+        op=page.op if info["source"]["library"] == library else None,
+        kernels=tuple(k for k in page.kernels if (library, k.source.file, k.source.line) in alive),
+        grad=page.grad if info["grad"] and info["grad"]["library"] == library else None,
+        forward=page.forward if info["forward"] and info["forward"]["library"] == library else None,
+    )
+
+
+def definition_of(name: str) -> OpPage | None:
+    """Return the definition of an op if it is Python's."""
+    library = core().op_info(name)["source"]["library"]
+    return page_of(name, library).op
+
+
+def schema_of(name: str) -> Schema:
+    """Return the schema of any op, C++'s too."""
+    page = definition_of(name)
+    if page is not None:
+        return page.schema
+    from oneop.authoring.foreign import schema_from_info
+
+    return schema_from_info(core().op_info(name))
+
+
+def publish(page: Page) -> None:
+    """Hand a page to the core. If it refuses, everything stays as it was."""
+    changed = core().register_python(
+        {
+            "library": page.library,
+            "op": None if page.op is None else _describe_op(page.op),
+            "kernels": [one for kernel in page.kernels for one in _describe_kernel(page.name, kernel)],
+            "grad": None if page.grad is None else _describe_rule(page.name, page.grad),
+            "forward": None if page.forward is None else _describe_rule(page.name, page.forward),
+        }
+    )
+    forget_ops(changed)
+    _pages[page.name, page.library] = page
+
+
+def add_kernel(name: str, kernel: KernelPage) -> None:
+    """Register a kernel. One for the same place from the same file replaces the earlier one."""
+    page = page_of(name, kernel.source.library)
+    kept = tuple(k for k in page.kernels if k.place != kernel.place)
+    publish(replace(page, kernels=(*kept, kernel)))
+
+
+def _describe_op(op: OpPage) -> dict[str, Any]:
+    return {
+        "name": op.schema.name,
+        "file": op.source.file,
+        "line": op.source.line,
+        "flags": op.flags,
+        "inputs": [_describe_arg(arg) for arg in op.schema.inputs],
+        "outputs": [_describe_arg(arg) for arg in op.schema.outputs],
+        "attrs": [
+            {"name": a.name, "type": ATTR_TYPES[a.type][0], "has_default": a.has_default, "default": a.default}
+            for a in op.schema.attrs
+        ],
+        "infer": inference.entry(op.schema, op.infer, op.check) if op.infer else None,
+        "sbp": _sbp_entry(op.sbp) if op.sbp else None,
+    }
+
+
+def _describe_arg(arg: Arg) -> dict[str, Any]:
+    return {
+        "name": arg.name,
+        "count": arg.count,
+        "count_is_minimum": arg.count_is_minimum,
+        "is_optional": arg.is_optional,
+        "is_mutable": arg.is_mutable,
+        "requires_grad": True,
+    }
+
+
+def _describe_kernel(name: str, kernel: KernelPage) -> list[dict[str, Any]]:
+    return [
+        {
+            "op": name,
+            "file": kernel.source.file,
+            "line": kernel.source.line,
+            "language": kernel.language,
+            "form": kernel.form,
+            "device": _DEVICES[device],
+            "dtypes": list(dtypes.items()),
+            "priority": kernel.priority,
+            "when": kernel.when,
+            "when_text": kernel.when_text,
+            **kernel.fields,
+        }
+        for device in kernel.devices
+        for dtypes in kernel.dtypes
+    ]
+
+
+def _describe_rule(name: str, rule: RulePage) -> dict[str, Any]:
+    return {"op": name, "file": rule.source.file, "line": rule.source.line, **rule.fields}
+
+
+def _sbp_entry(rule: SbpRule) -> Callable[..., list[Signature]]:
+    def specs(raw: Any) -> list[list[TensorSpec]]:
+        return [[TensorSpec(shape, dtype) for shape, dtype in tensors] for tensors in raw]
+
+    return lambda inputs, outputs, attrs: rule(specs(inputs), specs(outputs), attrs)

@@ -1,0 +1,75 @@
+"""Kernels that are compositions of torch's ops: one op in eager, looked through where torch traces below autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.functional_tensor import FunctionalTensorMode
+
+from oneop._runtime import core
+from oneop.authoring.binding import Taken
+from oneop.authoring.book import definition_of
+from oneop.authoring.schema import Schema
+from oneop.authoring.spec import TensorSpec, flatten_result
+
+#: What each composition takes; the core hands back the function that it would run.
+_taken: dict[Callable[..., Any], Taken] = {}
+_traceable: set[str] = set()
+
+
+def make_traceable(schema: Schema, function: Callable[..., Any], taken: Taken) -> None:
+    """Let torch.compile trace through a kernel. Autograd comes first, so a registered gradient stays in use."""
+    _taken[function] = taken
+    if schema.name in _traceable:
+        return  # it looks for the kernel at each trace
+    _traceable.add(schema.name)
+
+    def trace(mode: Any, overload: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any] | None) -> Any:
+        with mode:
+            result = _compose(schema.name, overload, args, kwargs or {})
+        return mode.__torch_dispatch__(overload, types, args, kwargs) if result is NotImplemented else result
+
+    torch.library.register_torch_dispatch(f"oneop::{schema.name}", FunctionalTensorMode, trace)
+
+
+def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    lists = [list(arg) if isinstance(arg, (list, tuple)) else [arg] if arg is not None else [] for arg in args]
+    chosen = core().composition_of(name, lists)
+    if chosen is None:
+        return NotImplemented
+    taken = _taken[chosen]
+    defaults = {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
+    values = defaults | attrs
+    keywords = {attr: values[attr] for attr in taken.attrs}
+    if not taken.out:
+        return chosen(*args, **keywords)
+    outputs = _empty_outputs(name, args, values)
+    if outputs is None:
+        return NotImplemented
+    results = outputs[0] if len(outputs) == 1 else tuple(outputs)
+    arranged = [
+        [t.contiguous() for t in arg] if isinstance(arg, (list, tuple)) else arg if arg is None else arg.contiguous()
+        for arg in args
+    ]
+    chosen(*arranged, **keywords, out=results)
+    return results
+
+
+def _empty_outputs(name: str, args: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor] | None:
+    page = definition_of(name)
+    if page is None or page.infer is None:
+        return None
+
+    def spec(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [spec(item) for item in value]
+        return None if value is None else TensorSpec(tuple(value.shape), value.dtype)
+
+    inputs = [spec(arg) for arg in args]
+    device = next(t.device for arg in args for t in (arg if isinstance(arg, (list, tuple)) else [arg]) if t is not None)
+    result = page.infer.function(inputs, attrs)
+    count = sum(arg.count for arg in page.schema.outputs)
+    specs = flatten_result(page.schema, str(page.infer.source), result, inputs, count)
+    return [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in specs]

@@ -1,0 +1,283 @@
+"""`define`, and the methods with which ops are filled in: `register_kernel`, `register_grad` and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from oneop._runtime import after_loading, core, find_op
+from oneop.authoring import batching, book, grad, infer, inline, kernels, sbp
+from oneop.authoring.binding import Source, source_of, source_of_caller
+from oneop.authoring.schema import parse_schema
+from oneop.errors import DuplicateOpError, RegistrationError
+
+if TYPE_CHECKING:
+    from oneop._core import Op
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def define(
+    schema: str,
+    *,
+    infer: str | None = None,
+    sbp: str | Sequence[str] | None = None,
+    differentiable: bool = True,
+    any_strides: bool = False,
+    cpu_only: bool = False,
+    doc: str = "",
+) -> Op:
+    """Define an op and return it.
+
+    Args:
+        schema: as torch writes them, `leaky_relu(Tensor x, *, float alpha=0.01) -> Tensor y`: inputs (`Tensor`,
+            `Tensor?`, `Tensor[]`, `Tensor[2]`, `Tensor(a!)` for one that is changed in place), a star, attributes,
+            outputs.
+        infer: what the outputs are: "elementwise", "broadcast", "reduce", or axes such as "b k, k n -> b n".
+            Otherwise write a function: `@op.register_infer`.
+        sbp: signatures such as "S(0), B -> S(0)", where `infer` does not say them already.
+        differentiable: False for an op that has no gradient, and whose results need none.
+        any_strides: kernels take inputs as they are; otherwise these arrive contiguous.
+        cpu_only: calls on other devices are refused.
+        doc: the docstring.
+
+    Raises:
+        RegistrationError: the schema cannot be read.
+        DuplicateOpError: an op of this name is defined elsewhere. The same file may define an op again with the same
+            schema, a notebook with any.
+    """
+    return define_at(
+        source_of_caller(1),
+        schema,
+        infer=infer,
+        sbp=sbp,
+        differentiable=differentiable,
+        any_strides=any_strides,
+        cpu_only=cpu_only,
+        doc=doc,
+    )
+
+
+def define_at(
+    source: Source,
+    schema: str,
+    *,
+    infer: str | None,
+    sbp: str | Sequence[str] | None,
+    differentiable: bool,
+    any_strides: bool,
+    cpu_only: bool,
+    doc: str,
+) -> Op:
+    """Define an op from a given place."""
+    parsed = parse_schema(schema)
+    page = book.page_of(parsed.name, source.library)
+    _check_redefinition(page, source, parsed.text)
+    flags = (
+        (0 if differentiable else book.NO_GRAD)
+        | (book.ANY_STRIDES if any_strides else 0)
+        | (book.CPU_ONLY if cpu_only else 0)
+    )
+    op = book.OpPage(schema=parsed, source=source, flags=flags, doc=doc)
+    if infer is not None:
+        rule, signatures = _infer.from_text(parsed, infer, source)
+        op = replace(op, infer=rule, sbp=signatures)
+    if sbp is not None:
+        op = replace(op, sbp=_sbp.parse_signatures(parsed, [sbp] if isinstance(sbp, str) else sbp))
+    book.publish(book.Page(name=parsed.name, library=source.library, op=op))
+    defined = _refresh(parsed.name)
+    if infer == "elementwise":
+        batching.set_rule(parsed.name, batching.elementwise_rule(defined), source)
+    return defined
+
+
+_infer, _sbp = infer, sbp  # `define` has parameters of these names
+
+
+def _check_redefinition(page: book.Page, source: Source, text: str) -> None:
+    old = page.op
+    if old is None or source.library == "python:interactive" or old.schema.text == text:
+        return
+    if (old.source.file, old.source.line) != (source.file, source.line):
+        raise DuplicateOpError(
+            f'op "{page.name}" is defined twice with different schemas\n'
+            f"  first:  {old.source}  {old.schema.text}\n  second: {source}  {text}\n"
+            f"  op names are global: rename one of them"
+        )
+
+
+def _refresh(name: str) -> Op:
+    """Give the callable its docstring, signature and types."""
+    op: Any = find_op(name)
+    page = book.definition_of(name)
+    assert page is not None
+    place = f"{page.schema.text}\n\nDefined at {page.source}."
+    op.__doc__ = f"{page.doc}\n\n{place}" if page.doc else place
+    from oneop.authoring.signature import signature_of
+
+    op.__signature__ = signature_of(page.schema)
+    op.__annotations__ = {p.name: p.annotation for p in op.__signature__.parameters.values()}
+    return op  # type: ignore[no-any-return]
+
+
+def _own_page(op: Op, what: str, source: Source) -> tuple[book.Page, book.OpPage]:
+    name = _name(op)
+    info = core().op_info(name)
+    page = book.page_of(name, info["source"]["library"])
+    if page.op is None:
+        raise RegistrationError(
+            f'op "{name}" is defined in C++ ({info["source"]["file"]}:{info["source"]["line"]}), '
+            f"which says its {what} too\n  at {source}"
+        )
+    return page, page.op
+
+
+def _name(op: Op) -> str:
+    return str(op.__name__)  # type: ignore[attr-defined]
+
+
+def register_kernel(
+    op: Op,
+    device: kernels.Devices = None,
+    *,
+    dtypes: kernels.Dtypes = None,
+    priority: int = 0,
+    when: Callable[..., Any] | None = None,
+    language: str = "numpy",
+) -> Callable[[F], F]:
+    """Register the decorated function as a kernel.
+
+    It takes the inputs by position, and by name those attributes it wants. One that takes `out` writes into the given
+    array (or tuple of arrays) and returns None; otherwise its results are checked and copied.
+
+    Args:
+        op: the op.
+        device: "cpu" or "cuda"; by default cpu, and any for the languages torch and triton.
+        dtypes: of the first input, or {argument: dtype or dtypes}; by default any.
+        priority: among kernels that take a call, the one with the highest runs.
+        when: a further condition: a function of the inputs' specs and of attributes.
+        language: "numpy", "torch", "numba" or "triton".
+    """
+    caller = source_of_caller(1)
+
+    def register(function: F) -> F:
+        kernels.register(
+            _name(op),
+            function,
+            device=device,
+            dtypes=dtypes,
+            priority=priority,
+            when=when,
+            language=language,
+            caller=caller,
+        )
+        return function
+
+    return register
+
+
+def register_source(
+    op: Op,
+    device: str,
+    text: str,
+    *,
+    dtypes: torch.dtype | Sequence[torch.dtype] = torch.float32,
+    priority: int = 0,
+    header: str = "",
+) -> None:
+    """Register a kernel from C++ (or, for "cuda", CUDA) text, which is built and loaded at once.
+
+    `text` is the body of the kernel. In it inputs and outputs are pointers to T by their names, `n` is the number of
+    elements of the first output, attributes are values, and `ctx` is the SDK's context for the rest. `header` comes
+    before the kernel: includes, helpers, `__global__` functions.
+    """
+    inline.register_text(
+        book.schema_of(_name(op)),
+        text,
+        device=device,
+        dtypes=[dtypes] if isinstance(dtypes, torch.dtype) else dtypes,
+        priority=priority,
+        header=header,
+        source=source_of_caller(1),
+    )
+
+
+def register_infer(op: Op, function: F) -> F:
+    """Register how outputs follow from inputs: a function of specs and attributes that returns shapes or specs."""
+    source = source_of(function, source_of_caller(1))
+    page, own = _own_page(op, "inference", source)
+    rule = infer.from_function(own.schema, function, source)
+    book.publish(replace(page, op=replace(own, infer=rule)))
+    return function
+
+
+def register_check(op: Op, function: F) -> F:
+    """Register a check of specs and attributes: it raises, or returns False or what is wrong, to refuse a call."""
+    source = source_of(function, source_of_caller(1))
+    page, own = _own_page(op, "check", source)
+    rule = infer.from_function(own.schema, function, source)
+    book.publish(replace(page, op=replace(own, check=rule)))
+    return function
+
+
+def register_sbp(op: Op, *signatures: str) -> None:
+    """Register SBP signatures, `op.register_sbp("S(0), B -> S(0)", "B, S(0) -> P")`, in place of those there were."""
+    page, own = _own_page(op, "SBP", source_of_caller(1))
+    book.publish(replace(page, op=replace(own, sbp=sbp.parse_signatures(own.schema, signatures))))
+
+
+def register_grad(op: Op, function: F | None = None, *, saves: Iterable[str] | None = None) -> Any:
+    """Register the gradient: `def grad(ctx, dy): return dx`, with one gradient for each output and each input.
+
+    `ctx` has inputs, outputs and attributes by name. Those tensors are kept for it that its code mentions, or that
+    `saves` names. It may call torch's ops and oneop's; differentiable ones make higher orders work.
+    """
+    caller = source_of_caller(1)
+
+    def register(function: F) -> F:
+        name = _name(op)
+        source = source_of(function, caller)
+        schema = book.schema_of(name)
+        fields = grad.grad_fields(schema, function, saves, source)
+        page = book.page_of(name, source.library)
+        book.publish(replace(page, grad=book.RulePage(source=source, fields=fields)))
+        return function
+
+    return register if function is None else register(function)
+
+
+def register_jvp(op: Op, function: F) -> F:
+    """Register the forward-mode rule: `def jvp(ctx, dx): return dy`, with one tangent for each input and output."""
+    name = _name(op)
+    source = source_of(function, source_of_caller(1))
+    fields = grad.forward_fields(book.schema_of(name), function, source)
+    page = book.page_of(name, source.library)
+    book.publish(replace(page, forward=book.RulePage(source=source, fields=fields)))
+    return function
+
+
+def register_vmap(op: Op, function: F) -> F:
+    """Register how it runs on batches: `def rule(info, in_dims, x, **attrs): return y, out_dim`, as torch has it."""
+    batching.set_rule(_name(op), function, source_of(function, source_of_caller(1)))
+    return function
+
+
+def _attach(module: Any) -> None:
+    for method in METHODS:
+        setattr(module.Op, method.__name__, method)
+
+
+METHODS = [
+    register_kernel,
+    register_source,
+    register_infer,
+    register_check,
+    register_sbp,
+    register_grad,
+    register_jvp,
+    register_vmap,
+]
+after_loading(_attach)

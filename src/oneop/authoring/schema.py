@@ -1,0 +1,178 @@
+"""The text of a schema, `leaky_relu(Tensor x, *, float alpha=0.01) -> Tensor y`, and what it says."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+
+import torch
+
+from oneop.errors import RegistrationError
+
+#: Attribute types: how a schema spells them, the plugin ABI's code, what Python calls them.
+ATTR_TYPES: dict[str, tuple[int, object]] = {
+    "int32": (1, int),
+    "int": (2, int),
+    "bool": (3, bool),
+    "float32": (4, float),
+    "float": (5, float),
+    "str": (6, str),
+    "shape": (7, tuple[int, ...]),
+    "dtype": (8, torch.dtype),
+    "int32[]": (9, list[int]),
+    "int[]": (10, list[int]),
+    "float[]": (11, list[float]),
+    "dtype[]": (12, list[torch.dtype]),
+    "shape[]": (13, list[tuple[int, ...]]),
+    "str[]": (14, list[str]),
+    "complex": (18, complex),
+    "bytes": (20, bytes),
+}
+_ALIASES = {"ScalarType": "dtype", "ScalarType[]": "dtype[]", "int64": "int", "int64[]": "int[]", "double": "float"}
+_ALIASES |= {"SymInt": "int", "SymInt[]": "int[]", "string": "str", "string[]": "str[]"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arg:
+    """An input or output."""
+
+    name: str
+    count: int = 1
+    count_is_minimum: bool = False
+    is_optional: bool = False
+    is_mutable: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it holds a list of tensors."""
+        return self.count != 1 or self.count_is_minimum
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attr:
+    """An attribute; `default` counts only if `has_default`."""
+
+    name: str
+    type: str
+    has_default: bool = False
+    default: object = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """What a schema says."""
+
+    text: str
+    name: str
+    inputs: tuple[Arg, ...]
+    attrs: tuple[Attr, ...]
+    outputs: tuple[Arg, ...]
+
+
+def parse_schema(text: str) -> Schema:
+    """Read a schema. Raises `RegistrationError` saying which part cannot be read and what could stand there."""
+    match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
+    if not match:
+        raise _error(text, "expected name(inputs, *, attributes) -> outputs")
+    name, arguments, returns = match.groups()
+    inputs: list[Arg] = []
+    attrs: list[Attr] = []
+    after_star = False
+    for part in _split(arguments):
+        if part == "*":
+            after_star = True
+        elif part.startswith("Tensor"):
+            if after_star:
+                raise _error(text, f'"{part}" comes after the *; inputs come before it')
+            inputs.append(_tensor(text, part, f"input{len(inputs)}"))
+        else:
+            if not after_star:
+                raise _error(text, f'"{part}" is an attribute; attributes come after a *, and are given by name')
+            attrs.append(_attr(text, part))
+    return Schema(
+        text=" ".join(text.split()),
+        name=name,
+        inputs=tuple(inputs),
+        attrs=tuple(attrs),
+        outputs=_outputs(text, returns),
+    )
+
+
+def _outputs(text: str, returns: str) -> tuple[Arg, ...]:
+    parts = _split(returns[1:-1]) if returns.startswith("(") and returns.endswith(")") else [returns]
+    outputs = [_tensor(text, part, "out" if len(parts) == 1 else f"out{i}") for i, part in enumerate(parts)]
+    if any(output.is_mutable for output in outputs):
+        raise _error(text, "an op that changes an input in place returns nothing for it; write -> ()")
+    return tuple(outputs)
+
+
+def _tensor(text: str, part: str, name: str) -> Arg:
+    match = re.fullmatch(r"Tensor(\(\w+(!?)\))?(\[(\d*)(\+?)\])?(\?)?\s*([A-Za-z_]\w*)?\s*(?:=\s*(None|\[\]))?", part)
+    if not match:
+        raise _error(
+            text, f'cannot read "{part}"; expected Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x'
+        )
+    alias, writes, bracket, count, plus, optional, given, default = match.groups()
+    if alias and not writes:
+        raise _error(text, f'"{part}" is a view; only Tensor(a!), which is changed in place, is possible')
+    return Arg(
+        name=given or name,
+        count=int(count) if count else 1,
+        count_is_minimum=bool(bracket) and (not count or bool(plus)),
+        is_optional=bool(optional) or bool(default),
+        is_mutable=bool(writes),
+    )
+
+
+def _attr(text: str, part: str) -> Attr:
+    match = re.fullmatch(r"([A-Za-z_]\w*(?:\[\d*\])?\??)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?", part, re.DOTALL)
+    if not match:
+        raise _error(text, f'cannot read "{part}"; expected a type and a name, such as float alpha=0.01')
+    given, name, default = match.groups()
+    kind = _ALIASES.get(given, given)
+    if kind.endswith("?"):
+        raise _error(text, f'"{part}": an attribute always has a value; give it a default, or make it a list')
+    if kind not in ATTR_TYPES:
+        raise _error(text, f'"{part}": there is no attribute type {given}\n  there are: {", ".join(ATTR_TYPES)}')
+    if default is None:
+        return Attr(name=name, type=kind)
+    return Attr(name=name, type=kind, has_default=True, default=_default(text, part, kind, default.strip()))
+
+
+def _default(text: str, part: str, kind: str, default: str) -> object:
+    named = getattr(torch, default.removeprefix("torch."), None)
+    if kind == "dtype" and isinstance(named, torch.dtype):
+        return named
+    if kind == "float" and default.lstrip("-") in ("inf", "nan"):
+        return math.copysign(float(default.lstrip("-")), -1 if default.startswith("-") else 1)
+    try:
+        return ast.literal_eval(default)
+    except (ValueError, SyntaxError):
+        raise _error(text, f'"{part}": {default} is no literal of type {kind}') from None
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are in no brackets and no quotes."""
+    parts, depth, quote, current = [], 0, "", ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+            continue
+        current += char
+    parts.append(current.strip())
+    return [part for part in parts if part]
+
+
+def _error(text: str, problem: str) -> RegistrationError:
+    return RegistrationError(f'schema "{" ".join(text.split())}": {problem}')
