@@ -24,9 +24,15 @@ struct Needs {
   bool any = false;
 
   Needs(const Layout& layout, const CallTensors& call) {
-    if (!c10::GradMode::is_enabled()) { return; }
-    for (const at::Tensor* tensor : call.tensors) { any |= tensor->requires_grad(); }
-    if (!any) { return; }
+    if (!c10::GradMode::is_enabled()) {
+      return;
+    }
+    for (const at::Tensor* tensor : call.tensors) {
+      any |= tensor->requires_grad();
+    }
+    if (!any) {
+      return;
+    }
     any = false;
     size_t at = 0;
     flags.resize(call.tensors.size());
@@ -52,13 +58,18 @@ void run_below(const Layout& layout, const c10::OperatorHandle& handle, c10::Dis
                          stack);
 }
 
-// What the op writes to must not be part of a graph. The other inputs may be: think of running statistics.
+// What the op writes to must not be part of a graph. The other inputs may be: think of running
+// statistics.
 void refuse_changing_differentiated(const Layout& layout, const CallTensors& call) {
-  if (!c10::GradMode::is_enabled()) { return; }
+  if (!c10::GradMode::is_enabled()) {
+    return;
+  }
   size_t at = 0;
   for (size_t a = 0; a < layout.inputs.size(); ++a) {
     for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-      if (!layout.op->input_traits[a].is_mutable || !call.tensors[at]->requires_grad()) { continue; }
+      if (!layout.op->input_traits[a].is_mutable || !call.tensors[at]->requires_grad()) {
+        continue;
+      }
       throw Error("GradientNotFoundError",
                   "op " + quoted(layout.op->name) + " changes its input " +
                       quoted(layout.op->inputs[a].name) +
@@ -80,7 +91,9 @@ std::shared_ptr<const GradPlan> make_plan(const OpRecord& record, const Layout& 
                                           const SizeReader& read_symbol, bool* read_shapes) {
   const c10::Device device = call.tensors[0]->device();
   Frame frame(*record.op, make_spec(layout, args, call, device, read_symbol));
-  if (record.grad->rule == nullptr) { frame.infer(); }  // a function asks for nothing of it
+  if (record.grad->rule == nullptr) {
+    frame.infer();
+  }  // a function asks for nothing of it
   frame.reads() = oneop_reads{sizeof(oneop_reads), 0, 0, 0, 0};
   std::vector<uint8_t> has_grad;
   for (size_t a = 0; a < layout.op->outputs.size(); ++a) {
@@ -107,14 +120,18 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
     key.reserve(32);
     const bool by_shape = cache.reads_shapes.load(std::memory_order_relaxed) && !symbolic;
     append_call_key(layout, args, call, by_shape ? KeyMode::kFull : KeyMode::kNoShapes, &key);
-    for (uint8_t need : needs) { key.push_back(need); }
+    for (uint8_t need : needs) {
+      key.push_back(need);
+    }
     return key;
   };
   PlanKey key = make_key();
   LastGrad& last = thread_cache().grad(op.id());
   const bool cacheable = !(symbolic && cache.reads_shapes.load(std::memory_order_relaxed));
   if (cacheable) {
-    if (last.record == &record && last.key == key) { return last.plan; }
+    if (last.record == &record && last.key == key) {
+      return last.plan;
+    }
     if (auto plan = cache.find(key)) {
       last = {&record, key, BoundGradPlan::bind(plan)};
       return last.plan;
@@ -128,13 +145,17 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
     const auto peek = [](const c10::SymInt& size) { return hint_of(size).value_or(2); };
     try {
       plan = make_plan(record, layout, args, call, needs, peek, &read_shapes);
-    } catch (const Error&) { read_shapes = true; }
+    } catch (const Error&) {
+      read_shapes = true;
+    }
   }
   if (plan == nullptr || (symbolic && read_shapes)) {
     plan = make_plan(record, layout, args, call, needs, guard_size, &read_shapes);
   }
   auto bound = BoundGradPlan::bind(plan);
-  if (read_shapes) { cache.reads_shapes.store(true, std::memory_order_relaxed); }
+  if (read_shapes) {
+    cache.reads_shapes.store(true, std::memory_order_relaxed);
+  }
   if (!(symbolic && read_shapes)) {
     key = make_key();
     cache.insert(key, plan);
@@ -157,11 +178,15 @@ OutputTensors outputs_on(const Layout& layout, const c10::SmallVectorImpl<int32_
                          const torch::jit::Stack& stack) {
   OutputTensors outputs;
   if (layout.returns_list()) {
-    for (const c10::IValue& item : stack.back().toListRef()) { outputs.push_back(item.toTensor()); }
+    for (const c10::IValue& item : stack.back().toListRef()) {
+      outputs.push_back(item.toTensor());
+    }
     return outputs;
   }
   int32_t total = 0;
-  for (int32_t count : counts) { total += count; }
+  for (int32_t count : counts) {
+    total += count;
+  }
   for (size_t i = stack.size() - total; i < stack.size(); ++i) {
     outputs.push_back(stack[i].toTensor());
   }
@@ -195,14 +220,16 @@ void set_histories(const NodePtr& node, const Layout& layout, const int32_t* cou
 }
 
 // Lets torch see the ops of a composition, so that it differentiates those.
-void run_composition(const TensorKernel& composition, const Layout& layout,
-                     const c10::IValue* args, const CallTensors& call, torch::jit::Stack* stack) {
+void run_composition(const TensorKernel& composition, const Layout& layout, const c10::IValue* args,
+                     const CallTensors& call, torch::jit::Stack* stack) {
   OutputTensors outputs = composition.trace(layout, args, call);
   torch::jit::drop(*stack, layout.num_args);
   if (layout.returns_list()) {
     stack->emplace_back(c10::List<at::Tensor>(c10::ArrayRef<at::Tensor>(outputs)));
   } else {
-    for (at::Tensor& output : outputs) { stack->emplace_back(std::move(output)); }
+    for (at::Tensor& output : outputs) {
+      stack->emplace_back(std::move(output));
+    }
   }
 }
 
@@ -214,8 +241,12 @@ void run_composition(const TensorKernel& composition, const Layout& layout,
 
 bool has_tangents(const CallTensors& call) {
   for (const at::Tensor* tensor : call.tensors) {
-    if (!torch::autograd::impl::get_autograd_meta(*tensor)) { continue; }
-    if (tensor->_fw_grad(/*level=*/0).defined()) { return true; }
+    if (!torch::autograd::impl::get_autograd_meta(*tensor)) {
+      continue;
+    }
+    if (tensor->_fw_grad(/*level=*/0).defined()) {
+      return true;
+    }
   }
   return false;
 }
@@ -225,7 +256,9 @@ PtrOf<OpNode> start_node(const TorchOp& op, std::shared_ptr<const BoundGradPlan>
   const GradPlan& grad = *plan->plan;
   auto node = make_node(&op, std::move(plan), edges_of(call, needs));
   for (int32_t blob : grad.saved) {
-    if (blob < grad.num_inputs) { node->save(*call.tensors[blob], /*is_output=*/false); }
+    if (blob < grad.num_inputs) {
+      node->save(*call.tensors[blob], /*is_output=*/false);
+    }
   }
   return node;
 }
@@ -235,7 +268,9 @@ void finish_node(const PtrOf<OpNode>& node, const Layout& layout, const int32_t*
   set_histories(node, layout, output_counts, outputs);
   const GradPlan& grad = node->plan();
   for (int32_t blob : grad.saved) {  // after set_history, or the graph would hold itself
-    if (blob >= grad.num_inputs) { node->save(outputs[blob - grad.num_inputs], /*is_output=*/true); }
+    if (blob >= grad.num_inputs) {
+      node->save(outputs[blob - grad.num_inputs], /*is_output=*/true);
+    }
   }
 }
 
@@ -248,30 +283,37 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
   if (is_dual && op.record().forward != nullptr) {
     return compute_forward_mode(op, handle, keys, stack);
   }
-  if (layout.mutates) { refuse_changing_differentiated(layout, call); }
+  if (layout.mutates) {
+    refuse_changing_differentiated(layout, call);
+  }
   const Needs needs(layout, call);
   const bool has_grad = op.record().grad != nullptr;
   if (is_dual || (needs.any && !has_grad && !layout.op->has_flag(ONEOP_OP_NO_GRAD))) {
     const TensorKernel* composition = find_composition(op.record(), call);
-    if (composition != nullptr) { return run_composition(*composition, layout, args, call, stack); }
+    if (composition != nullptr) {
+      return run_composition(*composition, layout, args, call, stack);
+    }
   }
-  if (is_dual) { return compute_forward_mode(op, handle, keys, stack); }
+  if (is_dual) {
+    return compute_forward_mode(op, handle, keys, stack);
+  }
   if (!needs.any || layout.op->has_flag(ONEOP_OP_NO_GRAD)) {
     return run_below(layout, handle, keys, stack);
   }
 
   const auto counts = output_counts(layout, args);
   if (!has_grad) {
-    if (!is_in_backward()) { refuse_missing_gradient(op); }
+    if (!is_in_backward()) {
+      refuse_missing_gradient(op);
+    }
     // A backward op that nobody may ever differentiate: the error waits until somebody does.
-    const NodePtr node =
-        make_missing_gradient_node(op.name(), edges_of(call, needs.flags.data()));
+    const NodePtr node = make_missing_gradient_node(op.name(), edges_of(call, needs.flags.data()));
     run_below(layout, handle, keys, stack);
     set_histories(node, layout, counts.data(), outputs_on(layout, counts, *stack));
     return;
   }
-  const auto node = start_node(op, find_grad_plan(op, layout, args, call, needs.flags), call,
-                               needs.flags.data());
+  const auto node =
+      start_node(op, find_grad_plan(op, layout, args, call, needs.flags), call, needs.flags.data());
   run_below(layout, handle, keys, stack);
   finish_node(node, layout, counts.data(), outputs_on(layout, counts, *stack));
 }
@@ -285,7 +327,9 @@ void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::Di
     size_t at = 0;
     for (size_t a = 0; a < layout.inputs.size(); ++a) {
       for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-        if (layout.op->input_traits[a].is_mutable) { written.push_back(*call.tensors[at]); }
+        if (layout.op->input_traits[a].is_mutable) {
+          written.push_back(*call.tensors[at]);
+        }
       }
     }
   }
@@ -293,7 +337,9 @@ void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::Di
     at::AutoDispatchBelowADInplaceOrView guard;
     handle.redispatchBoxed(keys & c10::after_ADInplaceOrView_keyset, stack);
   }
-  for (const at::Tensor& tensor : written) { torch::autograd::impl::bump_version(tensor); }
+  for (const at::Tensor& tensor : written) {
+    torch::autograd::impl::bump_version(tensor);
+  }
 }
 
 }  // namespace oneop

@@ -8,11 +8,13 @@
 
 namespace oneop {
 
-// torch's Autograd kernel of every op: runs it below autograd and, where a gradient is needed, records how.
-void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
-                      torch::jit::Stack* stack);
+// torch's Autograd kernel of every op: runs it below autograd and, where a gradient is needed,
+// records how.
+void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
+                      c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
-// torch's ADInplaceOrView kernel of ops that write to inputs: these count as changed, so a graph that saved them notices.
+// torch's ADInplaceOrView kernel of ops that write to inputs: these count as changed, so a graph
+// that saved them notices.
 void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                    torch::jit::Stack* stack);
 

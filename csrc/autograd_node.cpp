@@ -90,16 +90,24 @@ std::vector<bool> steps_for(const GradPlan& plan, const std::vector<bool>& wante
   std::vector<bool> keep(plan.steps.size(), false);
   std::vector<uint8_t> needed(plan.num_blobs, 0);
   for (size_t i = 0; i < plan.grad_of_input.size(); ++i) {
-    if (plan.grad_of_input[i] >= 0 && wanted[i]) { needed[plan.grad_of_input[i]] = 1; }
+    if (plan.grad_of_input[i] >= 0 && wanted[i]) {
+      needed[plan.grad_of_input[i]] = 1;
+    }
   }
   for (size_t s = plan.steps.size(); s-- > 0;) {
     const GradStep& step = plan.steps[s];
     for (int32_t i = 0; i < step.num_outputs; ++i) {
-      if (needed[step.first_output + i]) { keep[s] = true; }
+      if (needed[step.first_output + i]) {
+        keep[s] = true;
+      }
     }
-    if (!keep[s]) { continue; }
+    if (!keep[s]) {
+      continue;
+    }
     for (const auto& blobs : step.inputs) {
-      for (int32_t blob : blobs) { needed[blob] = 1; }
+      for (int32_t blob : blobs) {
+        needed[blob] = 1;
+      }
     }
   }
   return keep;
@@ -109,7 +117,9 @@ void push_inputs(const Layout& layout, const GradStep& step, const BoundGradPlan
                  torch::jit::Stack* stack) {
   for (size_t a = 0; a < step.inputs.size(); ++a) {
     switch (layout.inputs[a]) {
-      case Layout::Input::kTensor: stack->emplace_back(blobs[step.inputs[a][0]]); break;
+      case Layout::Input::kTensor:
+        stack->emplace_back(blobs[step.inputs[a][0]]);
+        break;
       case Layout::Input::kOptional:
         if (step.inputs[a].empty()) {
           stack->emplace_back();
@@ -119,7 +129,9 @@ void push_inputs(const Layout& layout, const GradStep& step, const BoundGradPlan
         break;
       case Layout::Input::kList: {
         c10::List<at::Tensor> list;
-        for (int32_t blob : step.inputs[a]) { list.push_back(blobs[blob]); }
+        for (int32_t blob : step.inputs[a]) {
+          list.push_back(blobs[blob]);
+        }
         stack->emplace_back(std::move(list));
         break;
       }
@@ -137,7 +149,8 @@ std::string missing_gradient_text(const std::string& op) {
   const bool is_python = record != nullptr && record->op->source.is_python();
   return "op " + quoted(op) +
          " has no gradient, and one is needed: an input requires grad\n  add one: " +
-         (is_python ? "@oneop.ops." + op + ".register_grad" : "REGISTER_USER_OP_GRAD(" + quoted(op) + ")") +
+         (is_python ? "@oneop.ops." + op + ".register_grad"
+                    : "REGISTER_USER_OP_GRAD(" + quoted(op) + ")") +
          "\n  or declare it not differentiable: " +
          (is_python ? "define(..., differentiable=False)" : ".NoGrad()") +
          "\n  or call it under torch.no_grad(), or on "
@@ -150,7 +163,9 @@ std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const G
   for (const GradStep& step : plan->steps) {
     Step bound_step{&TorchOp::find(step.op), {}, {}};
     bound_step.schema_version = bound_step.op->layout().schema_version;
-    for (const AttrValue& attr : step.attrs) { bound_step.attrs.push_back(to_ivalue(attr)); }
+    for (const AttrValue& attr : step.attrs) {
+      bound_step.attrs.push_back(to_ivalue(attr));
+    }
     if (bound_step.op->layout().returns_list()) {
       bound_step.attrs.emplace_back(
           std::vector<int64_t>(step.output_counts.begin(), step.output_counts.end()));
@@ -169,10 +184,11 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   const TorchOp& op = *steps[s].op;
   const Layout& layout = op.layout();
   if (layout.schema_version != steps[s].schema_version) {
-    throw Error("GradientError", "backward op " + quoted(op.name()) +
-                                     " was redefined with other arguments after the forward call\n  "
-                                     "run forward again\n  defined at " +
-                                     layout.op->source.text());
+    throw Error("GradientError",
+                "backward op " + quoted(op.name()) +
+                    " was redefined with other arguments after the forward call\n  "
+                    "run forward again\n  defined at " +
+                    layout.op->source.text());
   }
   const auto keep = [&](size_t i, at::Tensor output) {
     (*blobs)[step.first_output + i] = std::move(output);
@@ -183,7 +199,9 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
     DirectCall call(op);
     bool is_plain = true;
     for (const auto& inputs : step.inputs) {
-      for (int32_t blob : inputs) { is_plain = is_plain && call.add_tensor((*blobs)[blob]); }
+      for (int32_t blob : inputs) {
+        is_plain = is_plain && call.add_tensor((*blobs)[blob]);
+      }
       call.end_input();
     }
     if (is_plain) {
@@ -193,7 +211,9 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
         call.begin();
         call.compute();
         OutputTensors& outputs = call.end();
-        for (size_t i = 0; i < outputs.size(); ++i) { keep(i, std::move(outputs[i])); }
+        for (size_t i = 0; i < outputs.size(); ++i) {
+          keep(i, std::move(outputs[i]));
+        }
         return;
       }
     }
@@ -204,56 +224,80 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   stack.reserve(layout.num_args);
   push_inputs(layout, step, *blobs, &stack);
   stack.insert(stack.end(), steps[s].attrs.begin(), steps[s].attrs.end());
-  if (layout.device_arg >= 0) { stack.emplace_back(); }
+  if (layout.device_arg >= 0) {
+    stack.emplace_back();
+  }
   op.handle().callBoxed(&stack);
   if (layout.returns_list()) {
     const auto list = stack.back().toTensorVector();
-    for (size_t i = 0; i < list.size(); ++i) { keep(i, list[i]); }
+    for (size_t i = 0; i < list.size(); ++i) {
+      keep(i, list[i]);
+    }
   } else {
-    for (int32_t i = 0; i < step.num_outputs; ++i) { keep(i, std::move(stack[i]).toTensor()); }
+    for (int32_t i = 0; i < step.num_outputs; ++i) {
+      keep(i, std::move(stack[i]).toTensor());
+    }
   }
 }
 
 variable_list BoundGradPlan::run(const variable_list& saved, const variable_list& grads,
                                  const std::vector<bool>& wanted) const {
   Blobs blobs(plan->num_blobs);
-  for (size_t i = 0; i < plan->saved.size(); ++i) { blobs[plan->saved[i]] = saved[i]; }
+  for (size_t i = 0; i < plan->saved.size(); ++i) {
+    blobs[plan->saved[i]] = saved[i];
+  }
   return run(&blobs, grads, wanted);
 }
 
 variable_list BoundGradPlan::run(Blobs* blobs, const variable_list& grads,
                                  const std::vector<bool>& wanted) const {
-  for (size_t i = 0; i < grads.size(); ++i) { (*blobs)[plan->first_grad_blob() + i] = grads[i]; }
+  for (size_t i = 0; i < grads.size(); ++i) {
+    (*blobs)[plan->first_grad_blob() + i] = grads[i];
+  }
   try {
     if (plan->function != nullptr) {
       variable_list saved;
-      for (int32_t blob : plan->saved) { saved.push_back((*blobs)[blob]); }
+      for (int32_t blob : plan->saved) {
+        saved.push_back((*blobs)[blob]);
+      }
       return plan->function->run(saved, grads, wanted);
     }
     if (wanted.empty()) {
-      for (size_t s = 0; s < plan->steps.size(); ++s) { run_step(s, blobs); }
+      for (size_t s = 0; s < plan->steps.size(); ++s) {
+        run_step(s, blobs);
+      }
     } else {
       const std::vector<bool> keep = steps_for(*plan, wanted);
       for (size_t s = 0; s < plan->steps.size(); ++s) {
-        if (keep[s]) { run_step(s, blobs); }
+        if (keep[s]) {
+          run_step(s, blobs);
+        }
       }
     }
-  } catch (const Error& error) { throw_python_error(error); }
+  } catch (const Error& error) {
+    throw_python_error(error);
+  }
   variable_list results(plan->num_inputs);
   for (int32_t i = 0; i < plan->num_inputs; ++i) {
     const bool is_wanted = wanted.empty() || wanted[i];
-    if (plan->grad_of_input[i] >= 0 && is_wanted) { results[i] = (*blobs)[plan->grad_of_input[i]]; }
+    if (plan->grad_of_input[i] >= 0 && is_wanted) {
+      results[i] = (*blobs)[plan->grad_of_input[i]];
+    }
   }
   return results;
 }
 
 void OpNode::save(const at::Tensor& tensor, bool is_output) {
   saved_.emplace_back(tensor, is_output);
-  if (!is_output) { ++num_saved_inputs_; }
+  if (!is_output) {
+    ++num_saved_inputs_;
+  }
 }
 
 void OpNode::release_variables() {
-  for (auto& saved : saved_) { saved.reset_data(); }
+  for (auto& saved : saved_) {
+    saved.reset_data();
+  }
 }
 
 at::Tensor OpNode::unpack_saved(size_t i) {
@@ -265,7 +309,9 @@ std::vector<bool> OpNode::wanted_inputs() const {
   for (size_t i = 0; i < num_outputs(); ++i) {
     if (!task_should_compute_output(i) && plan_->plan->grad_of_input[i] >= 0) {
       wanted.resize(num_outputs());
-      for (size_t k = 0; k < wanted.size(); ++k) { wanted[k] = task_should_compute_output(k); }
+      for (size_t k = 0; k < wanted.size(); ++k) {
+        wanted[k] = task_should_compute_output(k);
+      }
       break;
     }
   }
@@ -280,7 +326,9 @@ void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
   for (size_t i = 0; i < grads->size(); ++i) {
     if (!(*grads)[i].defined() && plan.reads_grad[i]) {
       const auto& metadata = node.input_metadata(i);
-      if (metadata.was_default_constructed()) { continue; }  // of integers, which have no gradient
+      if (metadata.was_default_constructed()) {
+        continue;
+      }  // of integers, which have no gradient
       (*grads)[i] = metadata.zeros_like();
     }
   }
@@ -290,11 +338,17 @@ void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
 
 variable_list OpNode::apply(variable_list&& grads) {
   bool any = false;
-  for (const at::Tensor& grad : grads) { any |= grad.defined(); }
-  if (!any) { return variable_list(num_outputs()); }
+  for (const at::Tensor& grad : grads) {
+    any |= grad.defined();
+  }
+  if (!any) {
+    return variable_list(num_outputs());
+  }
   fill_missing_grads(*plan_->plan, *this, &grads);
   BoundGradPlan::Blobs blobs(plan_->plan->num_blobs);
-  for (size_t i = 0; i < saved_.size(); ++i) { blobs[plan_->plan->saved[i]] = unpack_saved(i); }
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    blobs[plan_->plan->saved[i]] = unpack_saved(i);
+  }
   InBackward guard;
   return plan_->run(&blobs, grads, wanted_inputs());
 }
@@ -302,17 +356,23 @@ variable_list OpNode::apply(variable_list&& grads) {
 void OpNode::compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const {
   args.collect(name());
   args.collect(PlanNumbers::number_of(plan_));
-  for (size_t i = 0; i < saved_.size(); ++i) { args.collect(saved_[i], i >= num_saved_inputs_); }
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    args.collect(saved_[i], i >= num_saved_inputs_);
+  }
 }
 
 variable_list OpNode::apply_with_saved(const variable_list& inputs,
                                        torch::dynamo::autograd::SwapSavedVariables& swap) {
   using torch::dynamo::autograd::IValuePacker;
-  for (auto& variable : saved_) { swap.before(variable); }
+  for (auto& variable : saved_) {
+    swap.before(variable);
+  }
   variable_list grads = inputs;
   fill_missing_grads(*plan_->plan, *this, &grads);
   variable_list saved;
-  for (size_t i = 0; i < saved_.size(); ++i) { saved.push_back(unpack_saved(i)); }
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    saved.push_back(unpack_saved(i));
+  }
 
   torch::dynamo::autograd::PackedArgs packed;
   packed.pack(PlanNumbers::number_of(plan_));
@@ -326,11 +386,14 @@ variable_list OpNode::apply_with_saved(const variable_list& inputs,
       IValuePacker<std::vector<std::optional<torch::autograd::InputMetadata>>>::pack(
           torch::dynamo::autograd::get_input_metadata(next_edges()));
   const auto& compiler = torch::dynamo::autograd::getPyCompilerInterface();
-  const std::string fn = compiler->bind_function(swap.get_py_compiler(), name(), &run_traced, schema,
-                                                 /*is_custom_function=*/true, /*is_traceable=*/true);
+  const std::string fn =
+      compiler->bind_function(swap.get_py_compiler(), name(), &run_traced, schema,
+                              /*is_custom_function=*/true, /*is_traceable=*/true);
   const variable_list results = compiler->call_function(swap.get_py_compiler(), "apply_functional",
                                                         fn, grads, args, output_metadata);
-  for (auto& variable : saved_) { swap.after(variable); }
+  for (auto& variable : saved_) {
+    swap.after(variable);
+  }
   return results;
 }
 

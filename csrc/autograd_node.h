@@ -38,8 +38,8 @@ struct BoundGradPlan {
 
   static std::shared_ptr<const BoundGradPlan> bind(std::shared_ptr<const GradPlan> plan);
 
-  // Runs the backward ops: gradients of the inputs from those of the outputs. `saved` is in the order of plan->saved.
-  // `wanted` has a flag for each input; empty means all.
+  // Runs the backward ops: gradients of the inputs from those of the outputs. `saved` is in the
+  // order of plan->saved. `wanted` has a flag for each input; empty means all.
   torch::autograd::variable_list run(const torch::autograd::variable_list& saved,
                                      const torch::autograd::variable_list& grads,
                                      const std::vector<bool>& wanted) const;

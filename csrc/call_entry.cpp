@@ -1,4 +1,5 @@
-// call_entry.cpp: a vectorcall object for each op. It skips pybind11 and schema matching, not the dispatcher.
+// call_entry.cpp: a vectorcall object for each op. It skips pybind11 and schema matching, not the
+// dispatcher.
 #include "call_entry.h"
 
 #include <ATen/PythonTorchFunctionTLS.h>
@@ -25,10 +26,18 @@ struct ArgNames {
   std::vector<PyObject*> schema;  // as torch knows them: `in_` for `in`
 
   explicit ArgNames(const Layout& of) : layout(&of) {
-    for (const ArgDef& arg : of.op->inputs) { add(arg.name); }
-    for (const AttrDef& attr : of.op->attrs) { add(attr.name); }
-    if (of.output_counts_arg >= 0) { add("output_counts"); }
-    if (of.device_arg >= 0) { add("device"); }
+    for (const ArgDef& arg : of.op->inputs) {
+      add(arg.name);
+    }
+    for (const AttrDef& attr : of.op->attrs) {
+      add(attr.name);
+    }
+    if (of.output_counts_arg >= 0) {
+      add("output_counts");
+    }
+    if (of.device_arg >= 0) {
+      add("device");
+    }
   }
 
  private:
@@ -63,10 +72,13 @@ class ReleaseGil {
 
 int32_t find_argument(const ArgNames& names, PyObject* name) {
   for (size_t i = 0; i < names.own.size(); ++i) {
-    if (names.own[i] == name || names.schema[i] == name) { return static_cast<int32_t>(i); }
+    if (names.own[i] == name || names.schema[i] == name) {
+      return static_cast<int32_t>(i);
+    }
   }
   for (size_t i = 0; i < names.own.size(); ++i) {  // a name that was not interned
-    if (PyUnicode_Compare(names.own[i], name) == 0 || PyUnicode_Compare(names.schema[i], name) == 0) {
+    if (PyUnicode_Compare(names.own[i], name) == 0 ||
+        PyUnicode_Compare(names.schema[i], name) == 0) {
       return static_cast<int32_t>(i);
     }
   }
@@ -75,12 +87,20 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
 
 [[noreturn]] void refuse_unknown(const Layout& layout, PyObject* name) {
   std::vector<std::string> known = layout.op->input_names();
-  for (const std::string& attr : layout.op->attr_names()) { known.push_back(attr); }
-  if (layout.output_counts_arg >= 0) { known.push_back("output_counts"); }
-  if (layout.device_arg >= 0) { known.push_back("device"); }
+  for (const std::string& attr : layout.op->attr_names()) {
+    known.push_back(attr);
+  }
+  if (layout.output_counts_arg >= 0) {
+    known.push_back("output_counts");
+  }
+  if (layout.device_arg >= 0) {
+    known.push_back("device");
+  }
   const char* text = PyUnicode_AsUTF8(name);
   std::string list;
-  for (const std::string& one : known) { list += (list.empty() ? "" : ", ") + one; }
+  for (const std::string& one : known) {
+    list += (list.empty() ? "" : ", ") + one;
+  }
   refuse(layout, " has no input or attribute " + quoted(text == nullptr ? "?" : text) +
                      did_you_mean(text == nullptr ? "" : text, known) + "\n  it has: " + list);
 }
@@ -88,7 +108,9 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
 [[noreturn]] void refuse_positions(const Layout& layout, size_t found) {
   const size_t count = layout.inputs.size();
   std::string attrs;
-  for (const std::string& name : layout.op->attr_names()) { attrs += (attrs.empty() ? "" : ", ") + name; }
+  for (const std::string& name : layout.op->attr_names()) {
+    attrs += (attrs.empty() ? "" : ", ") + name;
+  }
   refuse(layout, (count == 0   ? std::string(": takes no inputs")
                   : count == 1 ? ": takes 1 input by position"
                                : ": takes " + std::to_string(count) + " inputs by position") +
@@ -107,16 +129,21 @@ class Binding {
     if (num_args > layout.inputs.size()) {
       refuse_positions(layout, num_args);
     }
-    for (size_t i = 0; i < num_args; ++i) { objects_[i] = args[i]; }
+    for (size_t i = 0; i < num_args; ++i) {
+      objects_[i] = args[i];
+    }
     const Py_ssize_t num_names = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
     for (Py_ssize_t k = 0; k < num_names; ++k) {
       PyObject* name = PyTuple_GET_ITEM(kwnames, k);
       const int32_t at = find_argument(names, name);
-      if (at < 0) { refuse_unknown(layout, name); }
+      if (at < 0) {
+        refuse_unknown(layout, name);
+      }
       if (objects_[at] != nullptr) {
         const bool is_input = at < layout.first_attr;
-        refuse(layout, is_input ? where(at) + ": given twice, by position and by name"
-                                : ", attribute " + quoted(PyUnicode_AsUTF8(name)) + ": given twice");
+        refuse(layout, is_input
+                           ? where(at) + ": given twice, by position and by name"
+                           : ", attribute " + quoted(PyUnicode_AsUTF8(name)) + ": given twice");
       }
       objects_[at] = args[num_args + k];
     }
@@ -124,22 +151,34 @@ class Binding {
 
   // True if the call was one that this thread has made before, on plain tensors; it has run then.
   bool run_directly(const TorchOp& op, OutputTensors* outputs) {
-    if (layout_.mutates || !is_plain_thread()) { return false; }
-    if (layout_.device_arg >= 0 && objects_[layout_.device_arg] != nullptr) { return false; }
+    if (layout_.mutates || !is_plain_thread()) {
+      return false;
+    }
+    if (layout_.device_arg >= 0 && objects_[layout_.device_arg] != nullptr) {
+      return false;
+    }
     DirectCall call(op);
     for (size_t i = 0; i < layout_.inputs.size(); ++i) {
-      if (!add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, &call)) { return false; }
+      if (!add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, &call)) {
+        return false;
+      }
       call.end_input();
     }
     call.end_inputs();
     for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
-      if (!add_attr(i, &call.key())) { return false; }
+      if (!add_attr(i, &call.key())) {
+        return false;
+      }
     }
     if (layout_.output_counts_arg >= 0) {
-      if (objects_[layout_.output_counts_arg] != nullptr) { return false; }
+      if (objects_[layout_.output_counts_arg] != nullptr) {
+        return false;
+      }
       append_ivalue_key(layout_.default_output_counts, &call.key());
     }
-    if (!call.prepare()) { return false; }
+    if (!call.prepare()) {
+      return false;
+    }
     call.begin();
     if (call.holds_gil()) {
       call.compute();
@@ -155,13 +194,21 @@ class Binding {
   bool fill(torch::jit::Stack* stack) {
     stack->reserve(layout_.num_args + 2);
     for (size_t i = 0; i < layout_.inputs.size(); ++i) {
-      if (!push_input(i, stack)) { return false; }
+      if (!push_input(i, stack)) {
+        return false;
+      }
     }
     for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
-      if (!push_attr(i, stack)) { return false; }
+      if (!push_attr(i, stack)) {
+        return false;
+      }
     }
-    if (layout_.output_counts_arg >= 0) { push_output_counts(stack); }
-    if (layout_.device_arg >= 0) { push_device(stack); }
+    if (layout_.output_counts_arg >= 0) {
+      push_output_counts(stack);
+    }
+    if (layout_.device_arg >= 0) {
+      push_device(stack);
+    }
     return true;
   }
 
@@ -173,7 +220,9 @@ class Binding {
       PyTuple_SET_ITEM(args, i, input_for_torch(i));
     }
     for (int32_t i = layout_.first_attr; i < layout_.num_args; ++i) {
-      if (objects_[i] == nullptr) { continue; }
+      if (objects_[i] == nullptr) {
+        continue;
+      }
       PyObject* value = attr_for_torch(i);
       PyDict_SetItem(kwargs, names_.schema[i], value);
       Py_DECREF(value);
@@ -181,7 +230,8 @@ class Binding {
     PyObject* result = PyObject_Call(overload, args, kwargs);
     Py_DECREF(args);
     Py_DECREF(kwargs);
-    if (result != nullptr && layout_.returns_list() && PyList_Check(result)) {  // as wrap_outputs does
+    if (result != nullptr && layout_.returns_list() &&
+        PyList_Check(result)) {  // as wrap_outputs does
       PyObject* list = result;
       result = PyList_AsTuple(list);
       Py_DECREF(list);
@@ -190,19 +240,28 @@ class Binding {
   }
 
  private:
-  static bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+  static bool is_sequence(PyObject* object) {
+    return PyList_Check(object) || PyTuple_Check(object);
+  }
 
   std::string where(size_t i) const { return ", input " + quoted(layout_.op->inputs[i].name); }
 
-  // False for anything but exact tensors in the expected places: the general way knows what to do or say.
+  // False for anything but exact tensors in the expected places: the general way knows what to do
+  // or say.
   static bool add_input(PyObject* object, bool is_list, DirectCall* call) {
-    if (object == nullptr || object == Py_None) { return true; }
+    if (object == nullptr || object == Py_None) {
+      return true;
+    }
     if (!is_list) {
       return THPVariable_CheckExact(object) && call->add_tensor(THPVariable_Unpack(object));
     }
-    if (!is_sequence(object)) { return false; }
+    if (!is_sequence(object)) {
+      return false;
+    }
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k) {
-      if (!add_input(PySequence_Fast_GET_ITEM(object, k), false, call)) { return false; }
+      if (!add_input(PySequence_Fast_GET_ITEM(object, k), false, call)) {
+        return false;
+      }
     }
     return true;
   }
@@ -223,7 +282,9 @@ class Binding {
       key->push_back(word);
       return true;
     }
-    if (is_symbolic(object)) { return false; }
+    if (is_symbolic(object)) {
+      return false;
+    }
     append_ivalue_key(attr_from_python(*layout_.op, attr, object), key);
     return true;
   }
@@ -239,7 +300,9 @@ class Binding {
 
   // Returns for anything that torch may take as a tensor.
   void refuse_non_tensor(size_t i, PyObject* object) const {
-    if (THPVariable_Check(object) || PyObject_HasAttrString(object, "__torch_function__") == 1) { return; }
+    if (THPVariable_Check(object) || PyObject_HasAttrString(object, "__torch_function__") == 1) {
+      return;
+    }
     refuse(layout_, where(i) + ": expected a torch.Tensor, found " + python_type_name(object));
   }
 
@@ -258,7 +321,9 @@ class Binding {
     if (is_absent && !arg.is_optional) {
       refuse(layout_, where(i) + ": expected " + arg.counts_text() + ", found none");
     }
-    if (layout_.inputs[i] == Layout::Input::kList) { return push_list(i, object, stack); }
+    if (layout_.inputs[i] == Layout::Input::kList) {
+      return push_list(i, object, stack);
+    }
     if (is_absent) {
       stack->emplace_back();
       return true;
@@ -308,7 +373,9 @@ class Binding {
       stack->push_back(layout_.attr_defaults[i]);
       return true;
     }
-    if (is_symbolic(object)) { return false; }
+    if (is_symbolic(object)) {
+      return false;
+    }
     stack->push_back(attr_from_python(*layout_.op, attr, object));
     return true;
   }
@@ -320,7 +387,9 @@ class Binding {
       return;
     }
     c10::IValue counts = list_of_ints(object);
-    if (counts.isNone()) { refuse(layout_, ", output_counts: expected a list of ints, found " + found_text(object)); }
+    if (counts.isNone()) {
+      refuse(layout_, ", output_counts: expected a list of ints, found " + found_text(object));
+    }
     stack->push_back(std::move(counts));
   }
 
@@ -334,7 +403,9 @@ class Binding {
       const char* text = PyUnicode_AsUTF8(object);
       try {
         stack->emplace_back(c10::Device(text == nullptr ? "" : text));
-      } catch (const c10::Error&) { refuse_device(object); }
+      } catch (const c10::Error&) {
+        refuse_device(object);
+      }
     } else {
       refuse_device(object);
     }
@@ -363,8 +434,12 @@ class Binding {
   PyObject* input_for_torch(size_t i) const {
     PyObject* object = objects_[i] == nullptr ? Py_None : objects_[i];
     const bool is_list = layout_.inputs[i] == Layout::Input::kList;
-    if (is_list && object == Py_None) { return PyList_New(0); }
-    if (is_list && !is_sequence(object)) { return Py_BuildValue("[O]", object); }
+    if (is_list && object == Py_None) {
+      return PyList_New(0);
+    }
+    if (is_list && !is_sequence(object)) {
+      return Py_BuildValue("[O]", object);
+    }
     if (!is_list && is_sequence(object)) {
       object = PySequence_Fast_GET_SIZE(object) == 0 ? Py_None : sole_item(i, object);
     }
@@ -395,7 +470,9 @@ OutputTensors take_outputs(const Layout& layout, torch::jit::Stack* stack) {
       outputs.push_back(std::move(output));
     }
   } else {
-    for (c10::IValue& value : *stack) { outputs.push_back(std::move(value).toTensor()); }
+    for (c10::IValue& value : *stack) {
+      outputs.push_back(std::move(value).toTensor());
+    }
   }
   return outputs;
 }
@@ -405,7 +482,9 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
   try {
     object->op->record();  // the op may be gone
     const Layout& layout = object->op->layout();
-    if (object->names->layout != &layout) { object->names = new ArgNames(layout); }
+    if (object->names->layout != &layout) {
+      object->names = new ArgNames(layout);
+    }
     Binding binding(layout, *object->names, args, PyVectorcall_NARGS(nargsf), kwnames);
     OutputTensors outputs;
     const bool is_watched = at::impl::torch_function_mode_enabled();
@@ -413,7 +492,9 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
       return wrap_outputs(layout, &outputs);
     }
     torch::jit::Stack stack;
-    if (!binding.fill(&stack) || is_watched) { return binding.call(object->overload); }
+    if (!binding.fill(&stack) || is_watched) {
+      return binding.call(object->overload);
+    }
     {
       ReleaseGil released;
       object->op->handle().callBoxed(&stack);
@@ -447,7 +528,9 @@ int op_clear(PyObject* self) {
 void op_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   auto* object = reinterpret_cast<OpObject*>(self);
-  if (object->weakrefs != nullptr) { PyObject_ClearWeakRefs(self); }
+  if (object->weakrefs != nullptr) {
+    PyObject_ClearWeakRefs(self);
+  }
   op_clear(self);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -455,10 +538,12 @@ void op_dealloc(PyObject* self) {
 }
 
 PyObject* op_repr(PyObject* self) {
-  return PyUnicode_FromFormat("<oneop op %s>", reinterpret_cast<OpObject*>(self)->op->name().c_str());
+  return PyUnicode_FromFormat("<oneop op %s>",
+                              reinterpret_cast<OpObject*>(self)->op->name().c_str());
 }
 
-// A global by its name: op objects are shared, so copying gives the same one and pickling needs its name only.
+// A global by its name: op objects are shared, so copying gives the same one and pickling needs its
+// name only.
 PyObject* op_reduce(PyObject* self, PyObject*) {
   return PyUnicode_FromString(reinterpret_cast<OpObject*>(self)->op->name().c_str());
 }
@@ -499,22 +584,28 @@ PyTypeObject* op_type = nullptr;
 
 bool add_op_type(PyObject* module) {
   PyObject* type = PyType_FromSpec(&op_spec);
-  if (type == nullptr) { return false; }
+  if (type == nullptr) {
+    return false;
+  }
   op_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "Op", type) == 0;
 }
 
 bool set_traced_call(PyObject* function) {
-  // Dynamo follows type(op).__call__ when that is a Python function. Going through setattr would also replace the
-  // slot, and with it the quick entry, so the entry of the dict is set alone.
-  if (PyDict_SetItemString(op_type->tp_dict, "__call__", function) != 0) { return false; }
+  // Dynamo follows type(op).__call__ when that is a Python function. Going through setattr would
+  // also replace the slot, and with it the quick entry, so the entry of the dict is set alone.
+  if (PyDict_SetItemString(op_type->tp_dict, "__call__", function) != 0) {
+    return false;
+  }
   PyType_Modified(op_type);
   return true;
 }
 
 PyObject* make_op_object(const TorchOp* op, PyObject* overload) {
   auto* object = reinterpret_cast<OpObject*>(op_type->tp_alloc(op_type, 0));
-  if (object == nullptr) { return nullptr; }
+  if (object == nullptr) {
+    return nullptr;
+  }
   object->vectorcall = &op_vectorcall;
   object->op = op;
   object->names = new ArgNames(op->layout());  // lives as long as the op, that is for ever

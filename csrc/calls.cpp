@@ -34,7 +34,9 @@ void append_ivalue_key(const c10::IValue& value, PlanKey* key) {
   } else if (value.isList()) {
     const auto items = value.toListRef();
     key->push_back(static_cast<int64_t>(items.size()));
-    for (const c10::IValue& item : items) { append_ivalue_key(item, key); }
+    for (const c10::IValue& item : items) {
+      append_ivalue_key(item, key);
+    }
   } else if (value.isComplexDouble()) {
     key->push_back(bits_of(value.toComplexDouble().real()));
     key->push_back(bits_of(value.toComplexDouble().imag()));
@@ -56,7 +58,9 @@ int64_t int_of(const c10::IValue& value) {
 template <typename T, typename Convert>
 std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
   std::vector<T> list;
-  for (const c10::IValue& item : value.toListRef()) { list.push_back(convert(item)); }
+  for (const c10::IValue& item : value.toListRef()) {
+    list.push_back(convert(item));
+  }
   return list;
 }
 
@@ -64,32 +68,43 @@ std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
 
 c10::IValue to_ivalue(const AttrValue& value) {
   switch (value.type) {
-    case ONEOP_ATTR_BOOL: return value.i != 0;
+    case ONEOP_ATTR_BOOL:
+      return value.i != 0;
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: return value.f;
+    case ONEOP_ATTR_DOUBLE:
+      return value.f;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: return value.text;
-    case ONEOP_ATTR_COMPLEX_DOUBLE: return c10::complex<double>(value.doubles[0], value.doubles[1]);
+    case ONEOP_ATTR_BYTES:
+      return value.text;
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      return c10::complex<double>(value.doubles[0], value.doubles[1]);
     case ONEOP_ATTR_DTYPE:
       return static_cast<int64_t>(to_torch(static_cast<int32_t>(value.i)));
     case ONEOP_ATTR_SHAPE:
-    case ONEOP_ATTR_LIST_INT64: return value.int64s;
+    case ONEOP_ATTR_LIST_INT64:
+      return value.int64s;
     case ONEOP_ATTR_LIST_INT32:
       return std::vector<int64_t>(value.int32s.begin(), value.int32s.end());
     case ONEOP_ATTR_LIST_DTYPE: {
       std::vector<int64_t> dtypes;
-      for (int32_t dtype : value.int32s) { dtypes.push_back(static_cast<int64_t>(to_torch(dtype))); }
+      for (int32_t dtype : value.int32s) {
+        dtypes.push_back(static_cast<int64_t>(to_torch(dtype)));
+      }
       return dtypes;
     }
     case ONEOP_ATTR_LIST_FLOAT:
       return std::vector<double>(value.floats.begin(), value.floats.end());
-    case ONEOP_ATTR_LIST_STRING: return c10::IValue(value.strings);
+    case ONEOP_ATTR_LIST_STRING:
+      return c10::IValue(value.strings);
     case ONEOP_ATTR_LIST_SHAPE: {
       c10::List<c10::List<int64_t>> shapes;
-      for (const auto& shape : value.shapes) { shapes.push_back(c10::List<int64_t>(shape)); }
+      for (const auto& shape : value.shapes) {
+        shapes.push_back(c10::List<int64_t>(shape));
+      }
       return shapes;
     }
-    default: return value.i;
+    default:
+      return value.i;
   }
 }
 
@@ -100,35 +115,49 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
     return to_abi(static_cast<c10::ScalarType>(item.toInt()));
   };
   switch (type) {
-    case ONEOP_ATTR_BOOL: attr.i = value.toBool() ? 1 : 0; break;
+    case ONEOP_ATTR_BOOL:
+      attr.i = value.toBool() ? 1 : 0;
+      break;
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: attr.f = value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble(); break;
+    case ONEOP_ATTR_DOUBLE:
+      attr.f = value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
+      break;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: attr.text = value.toStringRef(); break;
+    case ONEOP_ATTR_BYTES:
+      attr.text = value.toStringRef();
+      break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       attr.doubles = {value.toComplexDouble().real(), value.toComplexDouble().imag()};
       break;
-    case ONEOP_ATTR_DTYPE: attr.i = to_dtype(value); break;
+    case ONEOP_ATTR_DTYPE:
+      attr.i = to_dtype(value);
+      break;
     case ONEOP_ATTR_SHAPE:
-    case ONEOP_ATTR_LIST_INT64: attr.int64s = list_of<int64_t>(value, int_of); break;
+    case ONEOP_ATTR_LIST_INT64:
+      attr.int64s = list_of<int64_t>(value, int_of);
+      break;
     case ONEOP_ATTR_LIST_INT32:
       attr.int32s = list_of<int32_t>(
           value, [](const c10::IValue& item) { return static_cast<int32_t>(int_of(item)); });
       break;
-    case ONEOP_ATTR_LIST_DTYPE: attr.int32s = list_of<int32_t>(value, to_dtype); break;
+    case ONEOP_ATTR_LIST_DTYPE:
+      attr.int32s = list_of<int32_t>(value, to_dtype);
+      break;
     case ONEOP_ATTR_LIST_FLOAT:
       attr.floats = list_of<float>(
           value, [](const c10::IValue& item) { return static_cast<float>(item.toDouble()); });
       break;
     case ONEOP_ATTR_LIST_STRING:
-      attr.strings = list_of<std::string>(
-          value, [](const c10::IValue& item) { return item.toStringRef(); });
+      attr.strings =
+          list_of<std::string>(value, [](const c10::IValue& item) { return item.toStringRef(); });
       break;
     case ONEOP_ATTR_LIST_SHAPE:
       attr.shapes = list_of<std::vector<int64_t>>(
           value, [](const c10::IValue& item) { return list_of<int64_t>(item, int_of); });
       break;
-    default: attr.i = int_of(value); break;
+    default:
+      attr.i = int_of(value);
+      break;
   }
   return attr;
 }
@@ -137,8 +166,12 @@ namespace {
 
 std::string dtype_text(c10::ScalarType type) {  // as torch.dtype prints
   std::string name = c10::toString(type);
-  if (name.compare(0, 1, "Q") == 0) { name[0] = 'q'; }
-  for (char& c : name) { c = static_cast<char>(std::tolower(c)); }
+  if (name.compare(0, 1, "Q") == 0) {
+    name[0] = 'q';
+  }
+  for (char& c : name) {
+    c = static_cast<char>(std::tolower(c));
+  }
   return name;
 }
 
@@ -148,17 +181,19 @@ CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
   const auto add = [&](const c10::IValue& value, size_t arg) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) {
-      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", input " +
-                                       quoted(layout.op->inputs[arg].name) +
-                                       ": expected a tensor, found an undefined one\n  defined at " +
-                                       layout.op->source.text());
+      throw Error("ArgumentError",
+                  "op " + quoted(layout.op->name) + ", input " +
+                      quoted(layout.op->inputs[arg].name) +
+                      ": expected a tensor, found an undefined one\n  defined at " +
+                      layout.op->source.text());
     }
     if (tensor.is_quantized()) {
-      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", input " +
-                                       quoted(layout.op->inputs[arg].name) + ": tensors of dtype " +
-                                       dtype_text(tensor.scalar_type()) +
-                                       " are not supported\n  convert it: x.dequantize()\n  defined at " +
-                                       layout.op->source.text());
+      throw Error("ArgumentError",
+                  "op " + quoted(layout.op->name) + ", input " +
+                      quoted(layout.op->inputs[arg].name) + ": tensors of dtype " +
+                      dtype_text(tensor.scalar_type()) +
+                      " are not supported\n  convert it: x.dequantize()\n  defined at " +
+                      layout.op->source.text());
     }
     if (tensor.layout() != c10::kStrided) {
       std::ostringstream found;
@@ -174,12 +209,18 @@ CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
   for (size_t i = 0; i < layout.inputs.size(); ++i) {
     const size_t before = tensors.size();
     switch (layout.inputs[i]) {
-      case Layout::Input::kTensor: add(args[i], i); break;
+      case Layout::Input::kTensor:
+        add(args[i], i);
+        break;
       case Layout::Input::kOptional:
-        if (!args[i].isNone()) { add(args[i], i); }
+        if (!args[i].isNone()) {
+          add(args[i], i);
+        }
         break;
       case Layout::Input::kList:
-        for (const c10::IValue& item : args[i].toListRef()) { add(item, i); }
+        for (const c10::IValue& item : args[i].toListRef()) {
+          add(item, i);
+        }
         break;
     }
     counts.push_back(static_cast<int32_t>(tensors.size() - before));
@@ -200,7 +241,8 @@ bool is_plain(const at::Tensor& tensor) {
                            // Switched off by default; a thread that has them on is not plain.
                            DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA});
   const uint64_t keys = tensor.key_set().raw_repr();
-  return (keys & ~known.raw_repr()) == 0 && tensor.key_set().has(DispatchKey::AutogradFunctionality);
+  return (keys & ~known.raw_repr()) == 0 &&
+         tensor.key_set().has(DispatchKey::AutogradFunctionality);
 }
 
 void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode mode, PlanKey* key) {
@@ -210,24 +252,38 @@ void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode m
                  static_cast<int64_t>(impl->dim()) << 8 |
                  static_cast<int64_t>(device.type()) << 16 |
                  static_cast<int64_t>(device.index() + 1) << 24);
-  if (mode == KeyMode::kNoShapes) { return; }
-  for (int64_t size : impl->sizes()) { key->push_back(size); }
+  if (mode == KeyMode::kNoShapes) {
+    return;
+  }
+  for (int64_t size : impl->sizes()) {
+    key->push_back(size);
+  }
   if (layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS)) {
-    for (int64_t step : impl->strides()) { key->push_back(step); }
+    for (int64_t step : impl->strides()) {
+      key->push_back(step);
+    }
   }
 }
 
 void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
                      KeyMode mode, PlanKey* key) {
-  for (int32_t count : call.counts) { key->push_back(count); }
-  for (const at::Tensor* tensor : call.tensors) { append_tensor_key(layout, *tensor, mode, key); }
+  for (int32_t count : call.counts) {
+    key->push_back(count);
+  }
+  for (const at::Tensor* tensor : call.tensors) {
+    append_tensor_key(layout, *tensor, mode, key);
+  }
   const int32_t end = layout.device_arg >= 0 ? layout.device_arg : layout.num_args;
-  for (int32_t i = layout.first_attr; i < end; ++i) { append_ivalue_key(args[i], key); }
+  for (int32_t i = layout.first_attr; i < end; ++i) {
+    append_ivalue_key(args[i], key);
+  }
 }
 
 bool has_symbolic_sizes(const CallTensors& call) {
   for (const at::Tensor* tensor : call.tensors) {
-    if (tensor->unsafeGetTensorImpl()->has_symbolic_sizes_strides()) { return true; }
+    if (tensor->unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+      return true;
+    }
   }
   return false;
 }
@@ -238,7 +294,9 @@ std::string name_of_input(const OpDef& op, const CallTensors& call, size_t tenso
   size_t end = 0;
   for (size_t a = 0; a < call.counts.size(); ++a) {
     end += call.counts[a];
-    if (tensor < end) { return op.inputs[a].name; }
+    if (tensor < end) {
+      return op.inputs[a].name;
+    }
   }
   return "?";
 }
@@ -268,9 +326,13 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
     }
     meta.device_type = to_abi(tensor->device().type());
     meta.device_index = tensor->device().index();
-    for (const c10::SymInt& size : tensor->sym_sizes()) { meta.shape.push_back(number(size)); }
+    for (const c10::SymInt& size : tensor->sym_sizes()) {
+      meta.shape.push_back(number(size));
+    }
     if (any_strides) {
-      for (const c10::SymInt& step : tensor->sym_strides()) { meta.stride.push_back(number(step)); }
+      for (const c10::SymInt& step : tensor->sym_strides()) {
+        meta.stride.push_back(number(step));
+      }
     } else {
       meta.stride = TensorMeta::contiguous_stride(meta.shape);
     }
@@ -285,7 +347,9 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
     }
     if (spec.output_counts.size() != op.outputs.size()) {
       std::string names;
-      for (const std::string& name : op.output_names()) { names += (names.empty() ? "" : ", ") + name; }
+      for (const std::string& name : op.output_names()) {
+        names += (names.empty() ? "" : ", ") + name;
+      }
       throw Error("ArgumentError", "op " + quoted(op.name) + ", output_counts: expected " +
                                        std::to_string(op.outputs.size()) + " numbers (" + names +
                                        "), found " + std::to_string(spec.output_counts.size()) +

@@ -22,14 +22,16 @@ struct CallTensors {
   CallTensors(const Layout& layout, const c10::IValue* args);
 };
 
-// True where the dispatcher would do nothing for a call on these tensors but pick autograd and the device: no mode, no
-// transform, no autocast, no profiler on this thread, and no tensor with a key of its own.
+// True where the dispatcher would do nothing for a call on these tensors but pick autograd and the
+// device: no mode, no transform, no autocast, no profiler on this thread, and no tensor with a key
+// of its own.
 bool is_plain_thread();
 bool is_plain(const at::Tensor& tensor);
 
 enum class KeyMode { kFull, kNoShapes };
 
-// Everything that tells this call from another one as far as inference, kernel choice and gradients can see.
+// Everything that tells this call from another one as far as inference, kernel choice and gradients
+// can see.
 void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
                      KeyMode mode, PlanKey* key);
 

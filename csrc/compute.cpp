@@ -29,22 +29,27 @@ at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
     if (bytes - 1 < kSmallCacheMaximum) {  // not for 0, which wraps
       return at::detail::empty_generic(sizes, small_cache(), cpu, dtype, std::nullopt);
     }
-    if (bytes < kHostCacheMinimum) { return at::detail::empty_cpu(sizes, dtype); }
+    if (bytes < kHostCacheMinimum) {
+      return at::detail::empty_cpu(sizes, dtype);
+    }
     return at::detail::empty_generic(sizes, host_cache(), cpu, dtype, std::nullopt);
   }
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
 }
 
-void push_outputs(const Layout& layout, OutputTensors& outputs,
-                  torch::jit::Stack* stack) {
+void push_outputs(const Layout& layout, OutputTensors& outputs, torch::jit::Stack* stack) {
   torch::jit::drop(*stack, layout.num_args);
   if (layout.returns_list()) {
     c10::List<at::Tensor> list;
     list.reserve(outputs.size());
-    for (at::Tensor& output : outputs) { list.push_back(std::move(output)); }
+    for (at::Tensor& output : outputs) {
+      list.push_back(std::move(output));
+    }
     stack->emplace_back(std::move(list));
   } else {
-    for (at::Tensor& output : outputs) { stack->emplace_back(std::move(output)); }
+    for (at::Tensor& output : outputs) {
+      stack->emplace_back(std::move(output));
+    }
   }
 }
 
@@ -63,7 +68,9 @@ class Arranged {
         } else {
           copies_.push_back(tensor.contiguous());
           data_.push_back(copies_.back().mutable_data_ptr());
-          if (is_mutable) { write_back_.emplace_back(&tensor, copies_.size() - 1); }
+          if (is_mutable) {
+            write_back_.emplace_back(&tensor, copies_.size() - 1);
+          }
         }
       }
     }
@@ -71,7 +78,9 @@ class Arranged {
   c10::SmallVector<void*, 12>& data() { return data_; }
   const OutputTensors& copies() const { return copies_; }
   void write_back() {
-    for (const auto& [tensor, copy] : write_back_) { tensor->copy_(copies_[copy]); }
+    for (const auto& [tensor, copy] : write_back_) {
+      tensor->copy_(copies_[copy]);
+    }
   }
 
  private:
@@ -95,11 +104,15 @@ class DeviceScratch final : public ScratchPool {
   }
   std::shared_ptr<void> owner_of(const void* data) const override {
     for (const at::Tensor* tensor : call_.tensors) {
-      if (tensor->const_data_ptr() == data) { return std::make_shared<at::Tensor>(*tensor); }
+      if (tensor->const_data_ptr() == data) {
+        return std::make_shared<at::Tensor>(*tensor);
+      }
     }
     for (const auto* tensors : {&inputs_.copies(), &outputs_}) {
       for (const at::Tensor& tensor : *tensors) {
-        if (tensor.const_data_ptr() == data) { return std::make_shared<at::Tensor>(tensor); }
+        if (tensor.const_data_ptr() == data) {
+          return std::make_shared<at::Tensor>(tensor);
+        }
       }
     }
     return nullptr;
@@ -127,18 +140,21 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
                       (!wanted.has_index() || wanted.index() == device.index() || device.is_cpu());
     if (!same && !device.is_meta()) {  // of fake tensors only torch knows the device
       throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", device: expected " +
-                                       device.str() + ", where its inputs are, found " + wanted.str() +
-                                       "\n  defined at " + layout.op->source.text());
+                                       device.str() + ", where its inputs are, found " +
+                                       wanted.str() + "\n  defined at " + layout.op->source.text());
     }
   }
   for (size_t i = 1; i < call.tensors.size(); ++i) {
-    if (call.tensors[i]->device() == device) { continue; }
+    if (call.tensors[i]->device() == device) {
+      continue;
+    }
     std::string lines;
     size_t at = 0;
     for (size_t a = 0; a < layout.op->inputs.size(); ++a) {
       for (int32_t k = 0; k < call.counts[a] && k < 2; ++k) {
-        lines += "\n  " + layout.op->inputs[a].name + (call.counts[a] > 1 ? " " + std::to_string(k) : "") +
-                 ": " + call.tensors[at + k]->device().str();
+        lines += "\n  " + layout.op->inputs[a].name +
+                 (call.counts[a] > 1 ? " " + std::to_string(k) : "") + ": " +
+                 call.tensors[at + k]->device().str();
       }
       at += call.counts[a];
     }
@@ -161,12 +177,13 @@ std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layou
   }
   const OpRecord& record = op.record();
   LastCall& last = cache.call(op.id());
-  if (last.record == &record && last.key == key) { return last.plan; }
+  if (last.record == &record && last.key == key) {
+    return last.plan;
+  }
   std::shared_ptr<const CallPlan> plan = record.plans->find(key);
   if (plan == nullptr) {
     const PlanKey own_key = key;  // author's functions may call ops, which use the buffer
-    plan = std::make_shared<const CallPlan>(
-        record, make_spec(layout, args, call, device), false);
+    plan = std::make_shared<const CallPlan>(record, make_spec(layout, args, call, device), false);
     record.plans->insert(own_key, plan);
     last = {&record, own_key, plan, nullptr, {}};
     return plan;
@@ -175,8 +192,8 @@ std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layou
   return plan;
 }
 
-void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan, c10::Device device,
-              OutputTensors* outputs) {
+void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan,
+              c10::Device device, OutputTensors* outputs) {
   c10::OptionalDeviceGuard guard;
   void* stream = nullptr;
   if (!device.is_cpu()) {
@@ -189,7 +206,9 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
     outputs->push_back(allocate_output(plan.output(i), device));
   }
-  if (!plan.has_work()) { return; }
+  if (!plan.has_work()) {
+    return;
+  }
   Arranged inputs(layout, call);
   for (const at::Tensor& output : *outputs) {
     inputs.data().push_back(output.unsafeGetTensorImpl()->unsafe_storage().mutable_data());
@@ -250,8 +269,8 @@ void select_backend(const TorchOp& op, const c10::OperatorHandle& handle, c10::D
   const CallTensors call(layout, args);
   if (call.tensors.empty()) {
     const c10::Device device = device_of(layout, args, call);
-    next = next | c10::DispatchKeySet(c10::computeDispatchKey(c10::typeMetaToScalarType(c10::get_default_dtype()),
-                                                             c10::kStrided, device));
+    next = next | c10::DispatchKeySet(c10::computeDispatchKey(
+                      c10::typeMetaToScalarType(c10::get_default_dtype()), c10::kStrided, device));
   }
   handle.redispatchBoxed(next, stack);
 }

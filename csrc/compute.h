@@ -24,8 +24,8 @@ using OutputTensors = c10::SmallVector<at::Tensor, 4>;
 c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call);
 
 // Allocates the outputs and runs the kernel.
-void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan, c10::Device device,
-              OutputTensors* outputs);
+void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan,
+              c10::Device device, OutputTensors* outputs);
 
 // The plan for the arguments at `args`; cached.
 std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,

@@ -1,4 +1,5 @@
-// defs.h: what a registration says. OpDef, KernelDef and GradDef are the records everything else is derived from.
+// defs.h: what a registration says. OpDef, KernelDef and GradDef are the records everything else is
+// derived from.
 #pragma once
 
 #include <memory>
@@ -60,10 +61,10 @@ struct OpDef {
   std::vector<ArgDef> inputs;
   std::vector<ArgDef> outputs;
   std::vector<AttrDef> attrs;
-  std::vector<ArgTraits> input_traits;   // one for each argument, filled in at registration
+  std::vector<ArgTraits> input_traits;  // one for each argument, filled in at registration
   std::vector<ArgTraits> output_traits;
-  oneop_op_def abi{};                // callbacks
-  std::shared_ptr<void> owner;       // keeps what the callbacks need
+  oneop_op_def abi{};                                 // callbacks
+  std::shared_ptr<void> owner;                        // keeps what the callbacks need
   std::shared_ptr<const SymbolicInference> symbolic;  // null: symbolic sizes become numbers
 
   bool has_flag(uint32_t flag) const { return (flags & flag) != 0; }

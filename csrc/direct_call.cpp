@@ -8,19 +8,25 @@ DirectCall::DirectCall(const TorchOp& op)
     : op_(op), layout_(op.layout()), cache_(thread_cache()), key_(cache_.key(0)) {}
 
 bool DirectCall::add_tensor(const at::Tensor& tensor) {
-  if (!is_plain(tensor)) { return false; }
+  if (!is_plain(tensor)) {
+    return false;
+  }
   tensors_.tensors.push_back(&tensor);
   return true;
 }
 
 void DirectCall::end_input() {
   int32_t before = 0;
-  for (int32_t count : tensors_.counts) { before += count; }
+  for (int32_t count : tensors_.counts) {
+    before += count;
+  }
   tensors_.counts.push_back(static_cast<int32_t>(tensors_.tensors.size()) - before);
 }
 
 void DirectCall::end_inputs() {
-  for (int32_t count : tensors_.counts) { key_.push_back(count); }
+  for (int32_t count : tensors_.counts) {
+    key_.push_back(count);
+  }
   for (const at::Tensor* tensor : tensors_.tensors) {
     append_tensor_key(layout_, *tensor, KeyMode::kFull, &key_);
   }
@@ -28,14 +34,24 @@ void DirectCall::end_inputs() {
 }
 
 bool DirectCall::prepare() {
-  if (tensors_.tensors.empty()) { return false; }
+  if (tensors_.tensors.empty()) {
+    return false;
+  }
   LastCall& last = cache_.call(op_.id());
-  if (last.record != &op_.record() || last.key != key_) { return false; }
-  if (has_tangents(tensors_)) { return false; }
+  if (last.record != &op_.record() || last.key != key_) {
+    return false;
+  }
+  if (has_tangents(tensors_)) {
+    return false;
+  }
   plan_ = last.plan;
-  if (!c10::GradMode::is_enabled() || layout_.op->has_flag(ONEOP_OP_NO_GRAD)) { return true; }
+  if (!c10::GradMode::is_enabled() || layout_.op->has_flag(ONEOP_OP_NO_GRAD)) {
+    return true;
+  }
   bool any = false;
-  for (const at::Tensor* tensor : tensors_.tensors) { any |= tensor->requires_grad(); }
+  for (const at::Tensor* tensor : tensors_.tensors) {
+    any |= tensor->requires_grad();
+  }
   return !any || find_gradient(&last);
 }
 
@@ -49,22 +65,32 @@ bool DirectCall::find_gradient(LastCall* last) {
       any |= needs_.back() != 0;
     }
   }
-  if (!any) { return true; }
-  const bool same = last->grad != nullptr &&
-                    std::equal(needs_.begin(), needs_.end(), last->needs.begin(), last->needs.end());
+  if (!any) {
+    return true;
+  }
+  const bool same = last->grad != nullptr && std::equal(needs_.begin(), needs_.end(),
+                                                        last->needs.begin(), last->needs.end());
   if (!same) {
-    if (last->record->grad == nullptr) { return false; }
+    if (last->record->grad == nullptr) {
+      return false;
+    }
     // The key of autograd.cpp's cache, from the same parts.
     const bool by_shape = last->record->grad_plans->reads_shapes.load(std::memory_order_relaxed);
     PlanKey& key = cache_.key(1);
-    for (int32_t count : tensors_.counts) { key.push_back(count); }
+    for (int32_t count : tensors_.counts) {
+      key.push_back(count);
+    }
     for (const at::Tensor* tensor : tensors_.tensors) {
       append_tensor_key(layout_, *tensor, by_shape ? KeyMode::kFull : KeyMode::kNoShapes, &key);
     }
     key.insert(key.end(), key_.begin() + static_cast<int64_t>(first_attr_word_), key_.end());
-    for (uint8_t need : needs_) { key.push_back(need); }
+    for (uint8_t need : needs_) {
+      key.push_back(need);
+    }
     const LastGrad& grad = cache_.grad(op_.id());
-    if (grad.record != last->record || grad.key != key) { return false; }
+    if (grad.record != last->record || grad.key != key) {
+      return false;
+    }
     last->grad = grad.plan;
     last->needs.assign(needs_.begin(), needs_.end());
   }
@@ -73,7 +99,9 @@ bool DirectCall::find_gradient(LastCall* last) {
 }
 
 void DirectCall::begin() {
-  if (grad_ != nullptr) { node_ = start_node(op_, std::move(grad_), tensors_, needs_.data()); }
+  if (grad_ != nullptr) {
+    node_ = start_node(op_, std::move(grad_), tensors_, needs_.data());
+  }
 }
 
 void DirectCall::compute() {

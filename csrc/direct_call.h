@@ -8,8 +8,8 @@
 
 namespace oneop {
 
-// The parts of a call are added in the order of the schema. If this thread made the same call of this op last, what it
-// found out then serves again; anything else goes through the dispatcher.
+// The parts of a call are added in the order of the schema. If this thread made the same call of
+// this op last, what it found out then serves again; anything else goes through the dispatcher.
 class DirectCall {
  public:
   explicit DirectCall(const TorchOp& op);
@@ -23,7 +23,8 @@ class DirectCall {
   bool prepare();
   // The kernel is Python's: to let go of the GIL for it costs two more switches.
   bool holds_gil() const { return plan_->kernel().holds_gil; }
-  // In this order. begin() and end() handle tensors that Python knows and so want the GIL; compute() runs without it.
+  // In this order. begin() and end() handle tensors that Python knows and so want the GIL;
+  // compute() runs without it.
   void begin();
   void compute();
   OutputTensors& end();

@@ -8,12 +8,18 @@ namespace oneop {
 
 const char* Status::class_of(int32_t kind) {
   switch (kind) {
-    case ONEOP_ERROR_TYPE: return "OpTypeError";
-    case ONEOP_ERROR_VALUE: return "OpValueError";
-    case ONEOP_ERROR_INDEX: return "OpIndexError";
-    case ONEOP_ERROR_NOT_IMPLEMENTED: return "OpNotImplementedError";
-    case ONEOP_ERROR_CHECK: return "CheckError";
-    default: return "OpRuntimeError";
+    case ONEOP_ERROR_TYPE:
+      return "OpTypeError";
+    case ONEOP_ERROR_VALUE:
+      return "OpValueError";
+    case ONEOP_ERROR_INDEX:
+      return "OpIndexError";
+    case ONEOP_ERROR_NOT_IMPLEMENTED:
+      return "OpNotImplementedError";
+    case ONEOP_ERROR_CHECK:
+      return "CheckError";
+    default:
+      return "OpRuntimeError";
   }
 }
 
@@ -28,8 +34,12 @@ void Status::report(oneop_status* status, int32_t kind, const char* message, int
   Block* block = reinterpret_cast<Block*>(status);
   status->kind = kind == ONEOP_OK ? ONEOP_ERROR_RUNTIME : kind;
   block->report = std::make_unique<Report>();
-  if (message != nullptr) { block->report->message.assign(message, length); }
-  if (file != nullptr) { block->report->file = file; }
+  if (message != nullptr) {
+    block->report->message.assign(message, length);
+  }
+  if (file != nullptr) {
+    block->report->file = file;
+  }
   block->report->line = line;
 }
 
@@ -39,7 +49,9 @@ std::string Status::message() const {
 }
 
 void Status::check(int32_t code, const std::string& what) {
-  if (code == ONEOP_OK && !failed()) { return; }
+  if (code == ONEOP_OK && !failed()) {
+    return;
+  }
   std::string text = what + ": " + message();
   if (block_.report != nullptr && !block_.report->file.empty()) {
     text += "\n  at " + block_.report->file + ":" + std::to_string(block_.report->line);
@@ -61,7 +73,9 @@ std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
 int edit_distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) { row[j] = static_cast<int>(j); }
+  for (size_t j = 0; j <= b.size(); ++j) {
+    row[j] = static_cast<int>(j);
+  }
   for (size_t i = 1; i <= a.size(); ++i) {
     int diagonal = row[0];
     row[0] = static_cast<int>(i);

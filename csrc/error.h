@@ -1,4 +1,5 @@
-// error.h: errors inside the core. They reach Python as the class of oneop.errors with the same name.
+// error.h: errors inside the core. They reach Python as the class of oneop.errors with the same
+// name.
 #pragma once
 
 #include <exception>
@@ -31,7 +32,8 @@ class Status {
  public:
   Status();
   oneop_status* abi() { return &block_.status; }
-  // Throws if `code` says that the callback failed. `what` names the op and the act, for the message.
+  // Throws if `code` says that the callback failed. `what` names the op and the act, for the
+  // message.
   void check(int32_t code, const std::string& what);
   // For hosts' own callbacks (sinks), which fail into a status that they are handed.
   static int32_t fail(oneop_status* status, int32_t kind, const std::string& message);
@@ -50,8 +52,9 @@ class Status {
     std::shared_ptr<void> cause;
   };
   struct Block {
-    oneop_status status;             // first, so that report() finds the block
-    std::unique_ptr<Report> report;  // made when something fails: a status is on the path of every call
+    oneop_status status;  // first, so that report() finds the block
+    std::unique_ptr<Report>
+        report;  // made when something fails: a status is on the path of every call
   };
   static void report(oneop_status* status, int32_t kind, const char* message, int64_t length,
                      const char* file, int32_t line);

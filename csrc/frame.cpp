@@ -18,13 +18,17 @@ void fill_args(const std::vector<ArgDef>& defs, const std::vector<int32_t>& coun
 
 int32_t total(const std::vector<int32_t>& counts) {
   int32_t sum = 0;
-  for (int32_t count : counts) { sum += count; }
+  for (int32_t count : counts) {
+    sum += count;
+  }
   return sum;
 }
 
 int64_t count_elements(const int64_t* shape, int32_t ndim) {
   int64_t count = 1;
-  for (int32_t i = 0; i < ndim; ++i) { count *= shape[i]; }
+  for (int32_t i = 0; i < ndim; ++i) {
+    count *= shape[i];
+  }
   return count;
 }
 
@@ -38,18 +42,22 @@ void set_contiguous(oneop_tensor* tensor) {
 
 std::string name_of_input(const std::vector<oneop_arg>& inputs, int32_t tensor) {
   for (const oneop_arg& arg : inputs) {
-    if (tensor < arg.first + arg.count) { return arg.name; }
+    if (tensor < arg.first + arg.count) {
+      return arg.name;
+    }
   }
   return "?";
 }
 
-void check_side(const OpDef& op, const std::vector<ArgDef>& args, const std::vector<int32_t>& counts,
-                const char* side) {
+void check_side(const OpDef& op, const std::vector<ArgDef>& args,
+                const std::vector<int32_t>& counts, const char* side) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].takes(counts[i])) { continue; }
-    throw Error("ArgumentError", "op " + quoted(op.name) + ", " + side + " " + quoted(args[i].name) +
-                                     ": expected " + args[i].counts_text() + ", found " +
-                                     std::to_string(counts[i]) + "\n  defined at " +
+    if (args[i].takes(counts[i])) {
+      continue;
+    }
+    throw Error("ArgumentError", "op " + quoted(op.name) + ", " + side + " " +
+                                     quoted(args[i].name) + ": expected " + args[i].counts_text() +
+                                     ", found " + std::to_string(counts[i]) + "\n  defined at " +
                                      op.source.text());
   }
 }
@@ -86,11 +94,11 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
       tensor.elem_cnt = 1;
     } else {
       if (meta->shape.size() > kRoom) {
-        throw Error("ArgumentError", "op " + quoted(op.name) + ", input " +
-                                         quoted(name_of_input(inputs_, static_cast<int32_t>(i))) +
-                                         ": expected at most " + std::to_string(kRoom) +
-                                         " dimensions, found " + std::to_string(meta->shape.size()) +
-                                         "\n  defined at " + op.source.text());
+        throw Error("ArgumentError",
+                    "op " + quoted(op.name) + ", input " +
+                        quoted(name_of_input(inputs_, static_cast<int32_t>(i))) +
+                        ": expected at most " + std::to_string(kRoom) + " dimensions, found " +
+                        std::to_string(meta->shape.size()) + "\n  defined at " + op.source.text());
       }
       tensor.ndim = static_cast<int32_t>(meta->shape.size());
       std::copy(meta->shape.begin(), meta->shape.end(), tensor.shape);
@@ -101,7 +109,9 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
     const bool is_input = static_cast<int32_t>(i) < num_inputs;
     tensor.device_type = is_input ? meta->device_type : spec.device_type;
     tensor.device_index = is_input ? meta->device_index : spec.device_index;
-    if (!is_input) { set_contiguous(&tensor); }
+    if (!is_input) {
+      set_contiguous(&tensor);
+    }
   }
 
   spans_.resize(attr_values_.size());
@@ -163,7 +173,9 @@ void Frame::check_outputs() const {
       const oneop_tensor& tensor = tensors_[outputs_[a].first + i];
       const bool shape_ok =
           std::all_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t n) { return n >= 0; });
-      if (shape_ok && is_dtype(tensor.dtype)) { continue; }
+      if (shape_ok && is_dtype(tensor.dtype)) {
+        continue;
+      }
       throw Error("CheckError",
                   "op " + quoted(op_.name) + ": inference gave output " + quoted(outputs_[a].name) +
                       " the impossible " +
@@ -189,7 +201,9 @@ std::string Frame::call_text() const {
   std::string text;
   for (const auto* args : {&inputs_, &outputs_}) {
     const char* separator = "";
-    if (args == &outputs_) { text += " -> "; }
+    if (args == &outputs_) {
+      text += " -> ";
+    }
     for (const oneop_arg& arg : *args) {
       for (int32_t i = 0; i < arg.count && i < 4; ++i) {
         const oneop_tensor& tensor = tensors_[arg.first + i];
@@ -197,7 +211,9 @@ std::string Frame::call_text() const {
                 tensor_text(tensor.dtype, tensor.shape, tensor.ndim);
         separator = ", ";
       }
-      if (arg.count > 4) { text += ", ... (" + std::to_string(arg.count) + " in all)"; }
+      if (arg.count > 4) {
+        text += ", ... (" + std::to_string(arg.count) + " in all)";
+      }
     }
   }
   return text;
@@ -212,23 +228,34 @@ void check_counts(const OpDef& op, const std::vector<int32_t>& input_counts,
 void read_arg_traits(OpDef* op) {
   op->input_traits.assign(op->inputs.size(), ArgTraits());
   op->output_traits.assign(op->outputs.size(), ArgTraits());
-  if (op->abi.modify_inputs == nullptr && op->abi.modify_outputs == nullptr) { return; }
+  if (op->abi.modify_inputs == nullptr && op->abi.modify_outputs == nullptr) {
+    return;
+  }
 
-  // The traits belong to the definition, so they are read from a call that has every argument once and no data.
+  // The traits belong to the definition, so they are read from a call that has every argument once
+  // and no data.
   CallSpec spec;
-  for (const ArgDef& arg : op->inputs) { spec.input_counts.push_back(std::max(arg.count, 1)); }
-  for (const ArgDef& arg : op->outputs) { spec.output_counts.push_back(std::max(arg.count, 1)); }
+  for (const ArgDef& arg : op->inputs) {
+    spec.input_counts.push_back(std::max(arg.count, 1));
+  }
+  for (const ArgDef& arg : op->outputs) {
+    spec.output_counts.push_back(std::max(arg.count, 1));
+  }
   spec.inputs.resize(total(spec.input_counts));
   for (const AttrDef& attr : op->attrs) {
     spec.attrs.push_back(attr.default_value);
     spec.attrs.back().type = attr.type;
-    if (attr.type == ONEOP_ATTR_COMPLEX_DOUBLE) { spec.attrs.back().doubles.resize(2); }
+    if (attr.type == ONEOP_ATTR_COMPLEX_DOUBLE) {
+      spec.attrs.back().doubles.resize(2);
+    }
   }
   Frame frame(*op, spec);
   Status status;
   const auto read = [&](oneop_modify_fn modify, const oneop_arg* args,
                         std::vector<ArgTraits>* traits) {
-    if (modify == nullptr) { return; }
+    if (modify == nullptr) {
+      return;
+    }
     std::vector<oneop_arg_modifier> modifiers(spec.inputs.size() + total(spec.output_counts),
                                               oneop_arg_modifier{0, 1, 1, 0});
     status.check(modify(op->abi.self, frame.abi(), modifiers.data(), status.abi()),

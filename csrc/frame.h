@@ -30,7 +30,8 @@ struct CallSpec {
   int32_t device_index = -1;
 };
 
-// A frame for one CallSpec. Shapes have room for ONEOP_MAX_DIMS, so inference can write the outputs.
+// A frame for one CallSpec. Shapes have room for ONEOP_MAX_DIMS, so inference can write the
+// outputs.
 class Frame {
  public:
   Frame(const OpDef& op, const CallSpec& spec);
@@ -43,7 +44,8 @@ class Frame {
   const oneop_tensor& output(int32_t i) const { return tensors_[frame_.num_input_tensors + i]; }
   oneop_reads& reads() { return reads_; }
 
-  // Runs the op's inference: afterwards the outputs are known. Throws what the author reports, with the op's name.
+  // Runs the op's inference: afterwards the outputs are known. Throws what the author reports, with
+  // the op's name.
   void infer();
   // The tensor of this argument, or null. For the explanations of the matcher.
   const oneop_tensor* find(const std::string& arg, int32_t index) const;

@@ -12,7 +12,9 @@ namespace {
 template <typename List>
 int32_t index_of(const List& list, const std::string& name) {
   for (size_t i = 0; i < list.size(); ++i) {
-    if (list[i].name == name) { return static_cast<int32_t>(i); }
+    if (list[i].name == name) {
+      return static_cast<int32_t>(i);
+    }
   }
   return -1;
 }
@@ -77,16 +79,21 @@ class Collector {
       }
       step.output_counts[arg] = abi.outputs[i].count;
     }
-    // The library numbers blobs in the order in which it names the outputs, torch returns them in that of the op.
+    // The library numbers blobs in the order in which it names the outputs, torch returns them in
+    // that of the op.
     order_outputs(op, abi, &step);
     step.first_output = plan_->num_blobs;
-    for (int32_t count : step.output_counts) { step.num_outputs += count; }
+    for (int32_t count : step.output_counts) {
+      step.num_outputs += count;
+    }
     plan_->num_blobs += step.num_outputs;
 
     for (const AttrDef& attr : op.attrs) {
       const oneop_attr* given = nullptr;
       for (int32_t i = 0; i < abi.num_attrs; ++i) {
-        if (attr.name == abi.attrs[i].name) { given = &abi.attrs[i]; }
+        if (attr.name == abi.attrs[i].name) {
+          given = &abi.attrs[i];
+        }
       }
       if (given != nullptr && given->type != attr.type) {
         refuse(where + ", attribute " + quoted(attr.name) + ": expected " +
@@ -139,12 +146,17 @@ class Collector {
   }
 
  public:
-  // From the library's blob numbers to ours, which differ where a backward op's outputs are named out of order.
+  // From the library's blob numbers to ours, which differ where a backward op's outputs are named
+  // out of order.
   int32_t ours(int32_t blob) const {
     const int32_t first = plan_->first_grad_blob() + plan_->num_outputs;
-    if (blob < first) { return blob; }
+    if (blob < first) {
+      return blob;
+    }
     const size_t at = blob - first;
-    if (at >= renamed_.size()) { refuse("a gradient is bound to a blob that no op makes"); }
+    if (at >= renamed_.size()) {
+      refuse("a gradient is bound to a blob that no op makes");
+    }
     return renamed_[at];
   }
 
@@ -158,22 +170,32 @@ class Collector {
 void prune(GradPlan* plan) {
   std::vector<uint8_t> needed(plan->num_blobs, 0);
   for (int32_t blob : plan->grad_of_input) {
-    if (blob >= 0) { needed[blob] = 1; }
+    if (blob >= 0) {
+      needed[blob] = 1;
+    }
   }
   std::vector<GradStep> kept;
   for (auto step = plan->steps.rbegin(); step != plan->steps.rend(); ++step) {
     bool is_needed = false;
-    for (int32_t i = 0; i < step->num_outputs; ++i) { is_needed |= needed[step->first_output + i]; }
-    if (!is_needed) { continue; }
+    for (int32_t i = 0; i < step->num_outputs; ++i) {
+      is_needed |= needed[step->first_output + i];
+    }
+    if (!is_needed) {
+      continue;
+    }
     for (const auto& blobs : step->inputs) {
-      for (int32_t blob : blobs) { needed[blob] = 1; }
+      for (int32_t blob : blobs) {
+        needed[blob] = 1;
+      }
     }
     kept.push_back(std::move(*step));
   }
   std::reverse(kept.begin(), kept.end());
   plan->steps = std::move(kept);
   for (int32_t blob = 0; blob < plan->first_grad_blob(); ++blob) {
-    if (needed[blob]) { plan->saved.push_back(blob); }
+    if (needed[blob]) {
+      plan->saved.push_back(blob);
+    }
   }
   for (int32_t i = 0; i < plan->num_outputs; ++i) {
     plan->reads_grad.push_back(needed[plan->first_grad_blob() + i]);
@@ -196,7 +218,9 @@ void plan_function(const GradRule& rule, const Frame& frame, const std::vector<u
   save(abi.inputs, abi.num_inputs);
   save(abi.outputs, abi.num_outputs);
   for (size_t i = 0; i < needs_grad.size(); ++i) {
-    if (needs_grad[i]) { plan->grad_of_input[i] = 0; }
+    if (needs_grad[i]) {
+      plan->grad_of_input[i] = 0;
+    }
   }
   plan->reads_grad.assign(plan->num_outputs, 1);
   plan->function = rule.bind(abi, needs_grad);
@@ -212,11 +236,14 @@ std::shared_ptr<const GradPlan> GradCache::find(const PlanKey& key) const {
 
 void GradCache::insert(const PlanKey& key, std::shared_ptr<const GradPlan> plan) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (plans_.size() >= PlanCache::kLimit) { plans_.clear(); }
+  if (plans_.size() >= PlanCache::kLimit) {
+    plans_.clear();
+  }
   plans_[key] = std::move(plan);
 }
 
-GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<uint8_t>& needs_grad,
+GradPlan make_grad_plan(const OpRecord& record, Frame* frame,
+                        const std::vector<uint8_t>& needs_grad,
                         const std::vector<uint8_t>& has_grad) {
   const std::string name = "the gradient of op " + quoted(record.op->name);
   const oneop_grad_def& abi = record.grad->abi;
@@ -246,13 +273,19 @@ GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<
   try {
     for (GradStep& step : plan.steps) {
       for (auto& blobs : step.inputs) {
-        for (int32_t& blob : blobs) { blob = collector.ours(blob); }
+        for (int32_t& blob : blobs) {
+          blob = collector.ours(blob);
+        }
       }
     }
     for (int32_t& blob : plan.grad_of_input) {
-      if (blob >= 0) { blob = collector.ours(blob); }
+      if (blob >= 0) {
+        blob = collector.ours(blob);
+      }
     }
-  } catch (const Error& error) { throw Error("GradientError", name + ": " + error.what() + at); }
+  } catch (const Error& error) {
+    throw Error("GradientError", name + ": " + error.what() + at);
+  }
   for (int32_t a = 0; a < frame->get().num_inputs; ++a) {
     const oneop_arg& arg = frame->get().inputs[a];
     for (int32_t i = 0; i < arg.count; ++i) {
@@ -260,20 +293,27 @@ GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<
         throw Error("GradientError",
                     name + " gives none for input " + quoted(arg.name) +
                         "\n  bind one with InputGradBind, or mark the input as not differentiable: "
-                        ".SetInputArgModifyFn, set_requires_grad(false)" + at);
+                        ".SetInputArgModifyFn, set_requires_grad(false)" +
+                        at);
       }
     }
   }
-  for (int32_t& blob : plan.grad_of_input) { blob = blob == kNoGradient ? -1 : blob; }
+  for (int32_t& blob : plan.grad_of_input) {
+    blob = blob == kNoGradient ? -1 : blob;
+  }
   prune(&plan);
   for (int32_t a = 0; a < frame->get().num_outputs; ++a) {
     const oneop_arg& arg = frame->get().outputs[a];
-    for (int32_t i = arg.first - plan.num_inputs; i < arg.first - plan.num_inputs + arg.count; ++i) {
-      if (!plan.reads_grad[i] || has_grad[i]) { continue; }
+    for (int32_t i = arg.first - plan.num_inputs; i < arg.first - plan.num_inputs + arg.count;
+         ++i) {
+      if (!plan.reads_grad[i] || has_grad[i]) {
+        continue;
+      }
       throw Error("GradientError",
                   name + " reads the gradient of output " + quoted(arg.name) +
                       ", which has none: it is " + dtype_name(frame->output(i).dtype) +
-                      " or marked as not differentiable\n  test with HasGradTensor4OpOutput first" + at);
+                      " or marked as not differentiable\n  test with HasGradTensor4OpOutput first" +
+                      at);
     }
   }
   return plan;

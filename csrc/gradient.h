@@ -27,13 +27,13 @@ struct GradStep {
 class GradCall;  // tensor_rules.h
 
 struct GradPlan {
-  int32_t num_inputs = 0;   // tensors of the forward op
+  int32_t num_inputs = 0;  // tensors of the forward op
   int32_t num_outputs = 0;
   int32_t num_blobs = 0;
-  std::vector<GradStep> steps;          // in order, without those that nobody needs
-  std::vector<int32_t> grad_of_input;   // blob, or -1 where none was asked for
-  std::vector<int32_t> saved;           // forward inputs and outputs that the steps read
-  std::vector<uint8_t> reads_grad;      // for each forward output: a step reads its gradient
+  std::vector<GradStep> steps;               // in order, without those that nobody needs
+  std::vector<int32_t> grad_of_input;        // blob, or -1 where none was asked for
+  std::vector<int32_t> saved;                // forward inputs and outputs that the steps read
+  std::vector<uint8_t> reads_grad;           // for each forward output: a step reads its gradient
   std::shared_ptr<const GradCall> function;  // in place of steps
 
   int32_t first_grad_blob() const { return num_inputs + num_outputs; }
@@ -52,8 +52,10 @@ class GradCache {
   std::unordered_map<PlanKey, std::shared_ptr<const GradPlan>, PlanKeyHash> plans_;
 };
 
-// Runs the generator. `needs_grad` and `has_grad` have one flag for each forward input and output tensor.
-GradPlan make_grad_plan(const OpRecord& record, Frame* frame, const std::vector<uint8_t>& needs_grad,
+// Runs the generator. `needs_grad` and `has_grad` have one flag for each forward input and output
+// tensor.
+GradPlan make_grad_plan(const OpRecord& record, Frame* frame,
+                        const std::vector<uint8_t>& needs_grad,
                         const std::vector<uint8_t>& has_grad);
 
 }  // namespace oneop

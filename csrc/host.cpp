@@ -1,4 +1,6 @@
 // host.cpp: the services that op libraries call.
+#include "host.h"
+
 #include <ATen/Parallel.h>
 
 #include <cstdio>
@@ -7,7 +9,6 @@
 #include "error.h"
 #include "frame.h"
 #include "functions.h"
-#include "host.h"
 #include "tensor_handles.h"
 
 namespace oneop {
@@ -29,7 +30,8 @@ void log(int32_t level, const char* message, int64_t length, const char* file, i
 
 void* scratch(const oneop_frame* frame, int64_t bytes, oneop_status* status) {
   if (frame->host_data == nullptr) {
-    Status::fail(status, ONEOP_ERROR_RUNTIME, "scratch memory is available only while a kernel runs");
+    Status::fail(status, ONEOP_ERROR_RUNTIME,
+                 "scratch memory is available only while a kernel runs");
     return nullptr;
   }
   return static_cast<ScratchPool*>(frame->host_data)->allocate(bytes);
@@ -39,8 +41,14 @@ void* scratch(const oneop_frame* frame, int64_t bytes, oneop_status* status) {
 
 const oneop_host* host_table() {
   static const oneop_host table = [] {
-    oneop_host made{sizeof(oneop_host), ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR, 0,
-                    &parallel_for,      &num_threads,    &log,            &scratch};
+    oneop_host made{sizeof(oneop_host),
+                    ONEOP_ABI_MAJOR,
+                    ONEOP_ABI_MINOR,
+                    0,
+                    &parallel_for,
+                    &num_threads,
+                    &log,
+                    &scratch};
     fill_tensor_services(&made);
     made.call_function = &call_function;
     return made;

@@ -10,7 +10,8 @@ namespace oneop {
 class ScratchPool {
  public:
   virtual void* allocate(int64_t bytes) = 0;
-  // Something that keeps a tensor's memory, for views that outlive the call; null where nothing can.
+  // Something that keeps a tensor's memory, for views that outlive the call; null where nothing
+  // can.
   virtual std::shared_ptr<void> owner_of(const void*) const { return nullptr; }
 
  protected:

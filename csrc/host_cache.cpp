@@ -13,7 +13,8 @@
 namespace oneop {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;  // large blocks are whole ones, so that the system can back them with such
+constexpr size_t kHugePage =
+    size_t{2} << 20;  // large blocks are whole ones, so that the system can back them with such
 constexpr size_t kLarge = size_t{1} << 20;
 constexpr size_t kGrain = kHostCacheMinimum;  // smaller blocks are multiples of this
 constexpr size_t kPage = 4096;
@@ -25,7 +26,9 @@ class HostCache final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     const size_t size = round_up(bytes, bytes < kLarge ? kGrain : kHugePage);
     void* data = take(size);
-    if (data == nullptr) { data = make(size); }
+    if (data == nullptr) {
+      data = make(size);
+    }
     auto* block = new Block{data, size};
     return {data, block, &release, c10::Device(c10::kCPU)};
   }
@@ -37,7 +40,9 @@ class HostCache final : public c10::Allocator {
   void set_limit(size_t limit) {
     std::lock_guard<std::mutex> lock(mutex_);
     limit_ = limit;
-    if (held_ > limit_) { clear(); }
+    if (held_ > limit_) {
+      clear();
+    }
   }
   size_t held() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -58,14 +63,18 @@ class HostCache final : public c10::Allocator {
     if (posix_memalign(&data, is_large ? kHugePage : kPage, size) != 0) {
       TORCH_CHECK(false, "oneop: not enough memory for an output of ", size, " bytes");
     }
-    if (is_large) { madvise(data, size, MADV_HUGEPAGE); }  // advice only: failing costs speed, nothing else
+    if (is_large) {
+      madvise(data, size, MADV_HUGEPAGE);
+    }  // advice only: failing costs speed, nothing else
     return data;
   }
 
   void* take(size_t size) {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<void*>& free_blocks = free_[size];
-    if (free_blocks.empty()) { return nullptr; }
+    if (free_blocks.empty()) {
+      return nullptr;
+    }
     void* data = free_blocks.back();
     free_blocks.pop_back();
     held_ -= size;
@@ -75,7 +84,9 @@ class HostCache final : public c10::Allocator {
   void give_back(void* data, size_t size) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (held_ + size > limit_) { clear(); }  // other sizes are in the way: they are not asked for any more
+      if (held_ + size > limit_) {
+        clear();
+      }  // other sizes are in the way: they are not asked for any more
       if (held_ + size <= limit_) {
         free_[size].push_back(data);
         held_ += size;
@@ -87,7 +98,9 @@ class HostCache final : public c10::Allocator {
 
   void clear() {
     for (auto& [size, blocks] : free_) {
-      for (void* data : blocks) { std::free(data); }
+      for (void* data : blocks) {
+        std::free(data);
+      }
     }
     free_.clear();
     held_ = 0;

@@ -5,9 +5,10 @@
 
 namespace oneop {
 
-// The system hands out buffers as fresh pages, and malloc gives them back to it whenever enough of them are free: at 40 MB
-// the page faults of one call cost several times its arithmetic, and at 400 KB those of a training step twice as much.
-// Freed blocks wait here for the next output of their size, up to a limit.
+// The system hands out buffers as fresh pages, and malloc gives them back to it whenever enough of
+// them are free: at 40 MB the page faults of one call cost several times its arithmetic, and at 400
+// KB those of a training step twice as much. Freed blocks wait here for the next output of their
+// size, up to a limit.
 c10::Allocator* host_cache();
 
 // Outputs from this size on come from the cache.

@@ -15,7 +15,6 @@
 namespace oneop {
 namespace {
 
-
 bool overlaps(const at::Tensor& tensor, const void* data, size_t bytes) {
   const char* begin = static_cast<const char*>(data);
   const char* own = static_cast<const char*>(tensor.const_data_ptr());
@@ -26,15 +25,18 @@ bool mentions(const c10::IValue& value, const void* data, size_t bytes) {
   if (value.isTensor()) {
     return value.toTensor().defined() && overlaps(value.toTensor(), data, bytes);
   }
-  if (!value.isList()) { return false; }
+  if (!value.isList()) {
+    return false;
+  }
   const auto items = value.toListRef();
   return std::any_of(items.begin(), items.end(),
                      [&](const c10::IValue& item) { return mentions(item, data, bytes); });
 }
 
 void* current_stream(c10::Device device) {
-  return device.is_cpu() ? nullptr
-                         : c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
+  return device.is_cpu()
+             ? nullptr
+             : c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
 }
 
 }  // namespace
@@ -59,11 +61,14 @@ void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
     step->kept.push_back(output);
     data.push_back(output.mutable_data_ptr());
   }
-  if (tmp.defined()) { step->kept.push_back(tmp); }
+  if (tmp.defined()) {
+    step->kept.push_back(tmp);
+  }
   step->tensors.resize(data.size());
   step->has_work = step->plan->has_work();
   step->plan->bind(&step->bound, step->tensors.data(), data.data(),
-                   tmp.defined() ? tmp.mutable_data_ptr() : nullptr, current_stream(device), nullptr);
+                   tmp.defined() ? tmp.mutable_data_ptr() : nullptr, current_stream(device),
+                   nullptr);
   steps_.push_back({std::move(step), nullptr, nullptr});
 }
 
@@ -77,7 +82,9 @@ void JobProgram::add_function(std::function<void()> function) {
 
 void JobProgram::run_step(Step& step, torch::jit::Stack* stack) {
   if (step.op != nullptr) {
-    if (step.op->has_work) { step.op->plan->run_bound(&step.op->bound.frame); }
+    if (step.op->has_work) {
+      step.op->plan->run_bound(&step.op->bound.frame);
+    }
   } else if (step.torch != nullptr) {
     stack->assign(step.torch->args.begin(), step.torch->args.end());
     step.torch->op.callBoxed(stack);
@@ -90,7 +97,9 @@ void JobProgram::run() {
   at::AutoDispatchBelowADInplaceOrView below;
   c10::AutoGradMode no_grad(false);
   torch::jit::Stack stack;
-  for (Step& step : steps_) { run_step(step, &stack); }
+  for (Step& step : steps_) {
+    run_step(step, &stack);
+  }
 }
 
 std::vector<double> JobProgram::profile(int count) {
@@ -114,18 +123,26 @@ std::vector<oneop_tensor*> JobProgram::movable_uses(const at::Tensor& buffer) {
   const size_t bytes = buffer.nbytes();
   std::vector<oneop_tensor*> uses;
   for (Step& step : steps_) {
-    if (step.function != nullptr) { return {}; }
+    if (step.function != nullptr) {
+      return {};
+    }
     if (step.torch != nullptr) {
       for (const c10::IValue& value : step.torch->args) {
-        if (mentions(value, data, bytes)) { return {}; }
+        if (mentions(value, data, bytes)) {
+          return {};
+        }
       }
       continue;
     }
     for (size_t i = 0; i < step.op->tensors.size(); ++i) {
       const at::Tensor& tensor = step.op->kept[i];
-      if (!overlaps(tensor, data, bytes)) { continue; }
+      if (!overlaps(tensor, data, bytes)) {
+        continue;
+      }
       // A view into the middle cannot move along.
-      if (tensor.const_data_ptr() != data || tensor.nbytes() != bytes) { return {}; }
+      if (tensor.const_data_ptr() != data || tensor.nbytes() != bytes) {
+        return {};
+      }
       uses.push_back(&step.op->tensors[i]);
     }
   }

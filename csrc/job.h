@@ -17,10 +17,12 @@ namespace oneop {
 
 class JobProgram {
  public:
-  // An op of ours: its kernel is called directly. `args` are those of the torch op, `outputs` the buffers it fills.
+  // An op of ours: its kernel is called directly. `args` are those of the torch op, `outputs` the
+  // buffers it fills.
   void add_op(const std::string& name, const torch::jit::Stack& args,
               const std::vector<at::Tensor>& outputs, const at::Tensor& tmp);
-  // Any other torch op, with all its arguments; what it returns is dropped, so it must write into its arguments.
+  // Any other torch op, with all its arguments; what it returns is dropped, so it must write into
+  // its arguments.
   void add_torch(const c10::OperatorHandle& op, torch::jit::Stack args);
   // Something only the caller knows how to run.
   void add_function(std::function<void()> function);
@@ -32,8 +34,9 @@ class JobProgram {
   size_t size() const { return steps_.size(); }
   std::mutex& mutex() { return mutex_; }
 
-  // The places that hold the address of a buffer, if all its uses are by kernels of ours and it can therefore be
-  // anywhere; else nothing. The buffer must be one that shares its memory with no other.
+  // The places that hold the address of a buffer, if all its uses are by kernels of ours and it can
+  // therefore be anywhere; else nothing. The buffer must be one that shares its memory with no
+  // other.
   std::vector<oneop_tensor*> movable_uses(const at::Tensor& buffer);
 
  private:

@@ -38,16 +38,26 @@ struct JobCallObject {
 // The buffer protocol's letter for a dtype; 0 where numpy has none.
 char letter_of(c10::ScalarType type) {
   switch (type) {
-    case c10::ScalarType::Float: return 'f';
-    case c10::ScalarType::Double: return 'd';
-    case c10::ScalarType::Half: return 'e';
-    case c10::ScalarType::Char: return 'b';
-    case c10::ScalarType::Byte: return 'B';
-    case c10::ScalarType::Short: return 'h';
-    case c10::ScalarType::Int: return 'i';
-    case c10::ScalarType::Long: return 'l';
-    case c10::ScalarType::Bool: return '?';
-    default: return 0;
+    case c10::ScalarType::Float:
+      return 'f';
+    case c10::ScalarType::Double:
+      return 'd';
+    case c10::ScalarType::Half:
+      return 'e';
+    case c10::ScalarType::Char:
+      return 'b';
+    case c10::ScalarType::Byte:
+      return 'B';
+    case c10::ScalarType::Short:
+      return 'h';
+    case c10::ScalarType::Int:
+      return 'i';
+    case c10::ScalarType::Long:
+      return 'l';
+    case c10::ScalarType::Bool:
+      return '?';
+    default:
+      return 0;
   }
 }
 
@@ -55,7 +65,9 @@ char letter_of(c10::ScalarType type) {
 class Views {
  public:
   ~Views() {
-    for (int i = 0; i < count_; ++i) { PyBuffer_Release(&views_[i]); }
+    for (int i = 0; i < count_; ++i) {
+      PyBuffer_Release(&views_[i]);
+    }
   }
   static constexpr int kMost = 32;
   // Null, with no Python error, where the object has no such buffer.
@@ -78,7 +90,9 @@ bool fits(const Py_buffer& view, const at::Tensor& buffer) {
     return false;
   }
   for (int i = 0; i < view.ndim; ++i) {
-    if (view.shape[i] != buffer.size(i)) { return false; }
+    if (view.shape[i] != buffer.size(i)) {
+      return false;
+    }
   }
   return true;
 }
@@ -87,7 +101,9 @@ bool fits(const Py_buffer& view, const at::Tensor& buffer) {
 bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
 
 void place(Slot& slot, void* data) {
-  for (oneop_tensor* use : slot.uses) { use->data = data; }
+  for (oneop_tensor* use : slot.uses) {
+    use->data = data;
+  }
 }
 
 PyObject* run_on(JobCallData& data, PyObject* const* args) {
@@ -95,7 +111,9 @@ PyObject* run_on(JobCallData& data, PyObject* const* args) {
   c10::SmallVector<void*, 8> input_data;
   for (size_t i = 0; i < data.inputs.size(); ++i) {
     Py_buffer* view = views.take(args[i], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
-    if (view == nullptr || !fits(*view, data.inputs[i].buffer)) { return nullptr; }
+    if (view == nullptr || !fits(*view, data.inputs[i].buffer)) {
+      return nullptr;
+    }
     input_data.push_back(view->buf);
   }
   PyObject* results = PyTuple_New(static_cast<Py_ssize_t>(data.outputs.size()));
@@ -118,7 +136,9 @@ PyObject* run_on(JobCallData& data, PyObject* const* args) {
     for (size_t i = 0; i < input_data.size(); ++i) {
       Slot& slot = data.inputs[i];
       const bool moves = !slot.uses.empty() && is_aligned(input_data[i]);
-      if (!moves) { std::memcpy(slot.buffer.mutable_data_ptr(), input_data[i], slot.buffer.nbytes()); }
+      if (!moves) {
+        std::memcpy(slot.buffer.mutable_data_ptr(), input_data[i], slot.buffer.nbytes());
+      }
       place(slot, moves ? input_data[i] : slot.buffer.mutable_data_ptr());
     }
     for (size_t i = 0; i < output_data.size(); ++i) {
@@ -132,13 +152,17 @@ PyObject* run_on(JobCallData& data, PyObject* const* args) {
         std::memcpy(output_data[i], slot.buffer.const_data_ptr(), slot.buffer.nbytes());
       }
     }
-  } catch (...) { failure = std::current_exception(); }
+  } catch (...) {
+    failure = std::current_exception();
+  }
   PyEval_RestoreThread(gil);
   if (failure) {
     Py_DECREF(results);
     std::rethrow_exception(failure);
   }
-  if (data.as_tuple) { return results; }
+  if (data.as_tuple) {
+    return results;
+  }
   PyObject* only = Py_NewRef(PyTuple_GET_ITEM(results, 0));
   Py_DECREF(results);
   return only;
@@ -150,7 +174,9 @@ PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, P
   try {
     if (kwnames == nullptr && count == data.inputs.size()) {
       PyObject* result = run_on(data, args);
-      if (result != nullptr) { return result; }
+      if (result != nullptr) {
+        return result;
+      }
     }
     return PyObject_Vectorcall(data.general, args, nargsf, kwnames);
   } catch (const Error& error) {
@@ -180,7 +206,9 @@ void job_dealloc(PyObject* self) {
 
 int job_traverse(PyObject* self, visitproc visit, void* arg) {
   auto* object = reinterpret_cast<JobCallObject*>(self);
-  if (object->data != nullptr) { Py_VISIT(object->data->general); }  // null while it is being made
+  if (object->data != nullptr) {
+    Py_VISIT(object->data->general);
+  }  // null while it is being made
   Py_VISIT(object->dict);
   Py_VISIT(Py_TYPE(self));
   return 0;
@@ -206,7 +234,9 @@ PyTypeObject* job_type = nullptr;
 
 bool is_numpy_type(const std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& tensor : tensors) {
-    if (letter_of(tensor.scalar_type()) == 0) { return false; }
+    if (letter_of(tensor.scalar_type()) == 0) {
+      return false;
+    }
   }
   return true;
 }
@@ -215,7 +245,9 @@ bool is_numpy_type(const std::vector<at::Tensor>& tensors) {
 
 bool add_job_call_type(PyObject* module) {
   PyObject* type = PyType_FromSpec(&job_spec);
-  if (type == nullptr) { return false; }
+  if (type == nullptr) {
+    return false;
+  }
   job_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "JobCall", type) == 0;
 }
@@ -228,10 +260,13 @@ PyObject* make_job_call(std::shared_ptr<JobProgram> program, const std::vector<a
     Py_RETURN_NONE;
   }
   auto* object = reinterpret_cast<JobCallObject*>(job_type->tp_alloc(job_type, 0));
-  if (object == nullptr) { return nullptr; }
+  if (object == nullptr) {
+    return nullptr;
+  }
   object->vectorcall = &job_vectorcall;
-  object->data = new JobCallData{program, {}, {}, Py_NewRef(shapes), Py_NewRef(dtypes), Py_NewRef(empty),
-                                 Py_NewRef(general), as_tuple};
+  object->data = new JobCallData{
+      program, {}, {}, Py_NewRef(shapes), Py_NewRef(dtypes), Py_NewRef(empty), Py_NewRef(general),
+      as_tuple};
   for (const at::Tensor& buffer : inputs) {
     object->data->inputs.push_back({buffer, program->movable_uses(buffer)});
   }

@@ -91,14 +91,18 @@ py::object make_call(const std::shared_ptr<JobProgram>& program,
                      const py::object& empty, const py::object& general) {
   PyObject* object = make_job_call(program, inputs, outputs, shapes.ptr(), dtypes.ptr(), as_tuple,
                                    empty.ptr(), general.ptr());
-  if (object == nullptr) { throw py::error_already_set(); }
+  if (object == nullptr) {
+    throw py::error_already_set();
+  }
   return py::reinterpret_steal<py::object>(object);
 }
 
 }  // namespace
 
 void bind_jobs(py::module_& m) {
-  if (!add_job_call_type(m.ptr())) { throw py::error_already_set(); }
+  if (!add_job_call_type(m.ptr())) {
+    throw py::error_already_set();
+  }
   py::class_<JobProgram, std::shared_ptr<JobProgram>>(m, "JobProgram")
       .def(py::init<>())
       .def("add_op", &add_op, py::arg("name"), py::arg("args"), py::arg("outputs"), py::arg("tmp"))

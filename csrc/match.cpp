@@ -8,7 +8,9 @@ namespace oneop {
 namespace {
 
 std::string pad(std::string text, size_t width) {
-  if (text.size() < width) { text.append(width - text.size(), ' '); }
+  if (text.size() < width) {
+    text.append(width - text.size(), ' ');
+  }
   return text;
 }
 
@@ -29,7 +31,9 @@ std::string why_not(const KernelDef& kernel, const Frame& frame) {
     }
     if (fact.kind == ONEOP_FACT_DTYPE) {
       const oneop_tensor* tensor = frame.find(fact.arg, fact.index);
-      if (tensor == nullptr) { return "it needs the argument " + quoted(fact.arg); }
+      if (tensor == nullptr) {
+        return "it needs the argument " + quoted(fact.arg);
+      }
       if (tensor->dtype != fact.value) {
         return quoted(fact.arg) + " is " + dtype_name(tensor->dtype) + ", the kernel is for " +
                dtype_name(fact.value);
@@ -38,9 +42,13 @@ std::string why_not(const KernelDef& kernel, const Frame& frame) {
   }
   std::string others;
   for (const Fact& fact : kernel.facts) {
-    if (fact.kind == ONEOP_FACT_OTHER) { others += (others.empty() ? "" : " and ") + fact.text; }
+    if (fact.kind == ONEOP_FACT_OTHER) {
+      others += (others.empty() ? "" : " and ") + fact.text;
+    }
   }
-  if (others.empty()) { others = kernel.predicate.empty() ? "its predicate" : kernel.predicate; }
+  if (others.empty()) {
+    others = kernel.predicate.empty() ? "its predicate" : kernel.predicate;
+  }
   return "does not hold: " + others;
 }
 
@@ -48,12 +56,16 @@ Row row_of(const KernelDef& kernel) {
   Row row;
   std::string dtypes;
   for (const Fact& fact : kernel.facts) {
-    if (fact.kind == ONEOP_FACT_DEVICE) { row.device = device_name(fact.value); }
+    if (fact.kind == ONEOP_FACT_DEVICE) {
+      row.device = device_name(fact.value);
+    }
     if (fact.kind == ONEOP_FACT_DTYPE) {
       dtypes += (dtypes.empty() ? "" : "/") + dtype_name(fact.value);
     }
   }
-  if (!dtypes.empty()) { row.dtype = dtypes; }
+  if (!dtypes.empty()) {
+    row.dtype = dtypes;
+  }
   row.where = kernel.source.text();
   return row;
 }
@@ -109,7 +121,9 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
       ties.push_back(kernel);
     }
   }
-  if (ties.size() == 1) { return best; }
+  if (ties.size() == 1) {
+    return best;
+  }
 
   if (!ties.empty()) {
     std::vector<Row> rows;
@@ -118,15 +132,17 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
       rows.back().reason = "priority " + std::to_string(kernel->priority);
     }
     throw Error("AmbiguousKernelError",
-                std::to_string(ties.size()) + " kernels of op " + op + " match with the same priority\n  " +
-                    frame->call_text() + table(rows) +
+                std::to_string(ties.size()) + " kernels of op " + op +
+                    " match with the same priority\n  " + frame->call_text() + table(rows) +
                     "\n  give one of them .SetPriority(n) or narrow its predicate");
   }
-  const int32_t dtype = frame->get().num_output_tensors > 0 ? frame->output(0).dtype
+  const int32_t dtype = frame->get().num_output_tensors > 0  ? frame->output(0).dtype
                         : frame->get().num_input_tensors > 0 ? frame->get().tensors[0].dtype
                                                              : 0;
   std::string text = "no kernel for op " + op + " on " + device;
-  if (dtype != 0) { text += ", dtype " + dtype_name(dtype); }
+  if (dtype != 0) {
+    text += ", dtype " + dtype_name(dtype);
+  }
   text += "\n  " + frame->call_text();
   if (misses.empty()) {
     text += "\n  no kernel is registered at all";

@@ -22,7 +22,9 @@ namespace {
 std::vector<std::string> define_all(const std::vector<OpSlot*>& slots) {
   std::vector<std::string> changed;
   for (OpSlot* slot : slots) {
-    if (TorchOp::define(slot)) { changed.push_back(slot->name); }
+    if (TorchOp::define(slot)) {
+      changed.push_back(slot->name);
+    }
   }
   return changed;
 }
@@ -34,7 +36,9 @@ py::dict load_library(const std::string& path, const std::string& library) {
     py::dict result;
     result["changed"] = define_all(slots);
     py::list ops;
-    for (const OpSlot* slot : slots) { ops.append(slot->name); }
+    for (const OpSlot* slot : slots) {
+      ops.append(slot->name);
+    }
     result["ops"] = ops;
     Functions::global().add(library, defs.functions);
     return result;
@@ -47,11 +51,14 @@ std::vector<std::string> register_python(const py::dict& description) {
 }
 
 // The Python function that torch may trace through for these tensors, or None.
-py::object composition_of(const std::string& name, const std::vector<std::vector<at::Tensor>>& inputs) {
+py::object composition_of(const std::string& name,
+                          const std::vector<std::vector<at::Tensor>>& inputs) {
   return raising([&] {
     CallTensors call;
     for (const auto& tensors : inputs) {
-      for (const at::Tensor& tensor : tensors) { call.tensors.push_back(&tensor); }
+      for (const at::Tensor& tensor : tensors) {
+        call.tensors.push_back(&tensor);
+      }
       call.counts.push_back(static_cast<int32_t>(tensors.size()));
     }
     const auto* kernel =
@@ -134,13 +141,14 @@ py::dict op_info(const std::string& name) {
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
     py::list kernels;
-    for (const auto& kernel : record.kernels) { kernels.append(kernel_info(*kernel)); }
+    for (const auto& kernel : record.kernels) {
+      kernels.append(kernel_info(*kernel));
+    }
     info["kernels"] = kernels;
     info["grad"] = record.grad == nullptr ? py::object(py::none())
                                           : py::object(source_info(record.grad->source));
-    info["forward"] = record.forward == nullptr
-                          ? py::object(py::none())
-                          : py::object(source_info(record.forward->source));
+    info["forward"] = record.forward == nullptr ? py::object(py::none())
+                                                : py::object(source_info(record.forward->source));
     info["schema"] = c10::toString(TorchOp::find(name).handle().schema());
     info["cached_plans"] = record.plans->size();
     return info;
@@ -155,7 +163,9 @@ py::list list_sbp(const std::string& name, const TensorsByArgument& inputs,
     for (const SbpSignature& signature :
          sbp_signatures(record, make_call_spec(*record.op, inputs, output_counts, attrs))) {
       py::list entries;
-      for (const oneop_sbp& sbp : signature) { entries.append(py::make_tuple(sbp.kind, sbp.axis)); }
+      for (const oneop_sbp& sbp : signature) {
+        entries.append(py::make_tuple(sbp.kind, sbp.axis));
+      }
       result.append(entries);
     }
     return result;
@@ -165,7 +175,9 @@ py::list list_sbp(const std::string& name, const TensorsByArgument& inputs,
 py::object make_op(const std::string& name, const py::object& overload) {
   return raising([&] {
     PyObject* object = make_op_object(&TorchOp::find(name), overload.ptr());
-    if (object == nullptr) { throw py::error_already_set(); }
+    if (object == nullptr) {
+      throw py::error_already_set();
+    }
     return py::reinterpret_steal<py::object>(object);
   });
 }
@@ -188,12 +200,17 @@ std::vector<std::string> restore(const py::capsule& capsule) {
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core of oneop: registries, dispatch, autograd and the call entry.";
   m.attr("abi_version") = py::make_tuple(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR);
-  if (!oneop::add_op_type(m.ptr())) { throw py::error_already_set(); }
+  if (!oneop::add_op_type(m.ptr())) {
+    throw py::error_already_set();
+  }
   oneop::bind_jobs(m);
-  if (!oneop::add_function_type(m.ptr())) { throw py::error_already_set(); }
+  if (!oneop::add_function_type(m.ptr())) {
+    throw py::error_already_set();
+  }
   m.def("function_names", [] { return oneop::Functions::global().names(); });
   m.def("make_function", [](const std::string& name) {
-    return oneop::raising([&] { return py::reinterpret_steal<py::object>(oneop::make_function(name)); });
+    return oneop::raising(
+        [&] { return py::reinterpret_steal<py::object>(oneop::make_function(name)); });
   });
   m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
   m.def("register_python", &oneop::register_python, py::arg("description"));
@@ -205,7 +222,9 @@ PYBIND11_MODULE(_core, m) {
   m.def("list_sbp", &oneop::list_sbp, py::arg("name"), py::arg("inputs"), py::arg("output_counts"),
         py::arg("attrs"));
   m.def("set_traced_call", [](const py::function& function) {
-    if (!oneop::set_traced_call(function.ptr())) { throw py::error_already_set(); }
+    if (!oneop::set_traced_call(function.ptr())) {
+      throw py::error_already_set();
+    }
   });
   m.def("set_host_cache_limit", &oneop::set_host_cache_limit, py::arg("bytes"));
   m.def("host_cache_held", &oneop::host_cache_held);

@@ -23,7 +23,9 @@ KernelInstance::KernelInstance(std::shared_ptr<const KernelDef> def, Frame* fram
     throw Error("RegistrationError", kernel_text(*def_) + ": its create function gave no kernel");
   }
   always_compute_ = abi.always_compute == nullptr || abi.always_compute(kernel_) != 0;
-  if (abi.create_state == nullptr) { return; }
+  if (abi.create_state == nullptr) {
+    return;
+  }
   const int32_t code = abi.create_state(kernel_, frame->abi(), &state_, status.abi());
   if (code != ONEOP_OK || status.failed()) {
     destroy();  // a constructor that throws has no destructor
@@ -34,14 +36,20 @@ KernelInstance::KernelInstance(std::shared_ptr<const KernelDef> def, Frame* fram
 KernelInstance::~KernelInstance() { destroy(); }
 
 void KernelInstance::destroy() {
-  if (state_ != nullptr && def_->abi.destroy_state != nullptr) { def_->abi.destroy_state(state_); }
-  if (kernel_ != nullptr && def_->abi.destroy != nullptr) { def_->abi.destroy(kernel_); }
+  if (state_ != nullptr && def_->abi.destroy_state != nullptr) {
+    def_->abi.destroy_state(state_);
+  }
+  if (kernel_ != nullptr && def_->abi.destroy != nullptr) {
+    def_->abi.destroy(kernel_);
+  }
 }
 
 CallPlan::CallPlan(const OpRecord& record, const CallSpec& spec, bool infer_only)
     : record_(record), frame_(*record.op, spec) {
   frame_.infer();
-  if (infer_only) { return; }
+  if (infer_only) {
+    return;
+  }
 
   const std::shared_ptr<const KernelDef> kernel = choose_kernel(record, &frame_);
   Status status;
@@ -61,7 +69,9 @@ CallPlan::CallPlan(const OpRecord& record, const CallSpec& spec, bool infer_only
   }
   if (num_outputs() > 0 && !instance_->always_compute()) {
     has_work_ = false;
-    for (int32_t i = 0; i < num_outputs(); ++i) { has_work_ |= output(i).elem_cnt != 0; }
+    for (int32_t i = 0; i < num_outputs(); ++i) {
+      has_work_ |= output(i).elem_cnt != 0;
+    }
   }
 }
 
@@ -76,13 +86,16 @@ void CallPlan::bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data,
   const int32_t count = num_inputs() + num_outputs();
   const oneop_frame& shared = frame_.get();
   std::copy(shared.tensors, shared.tensors + count, tensors);
-  for (int32_t i = 0; i < count; ++i) { tensors[i].data = data[i]; }
+  for (int32_t i = 0; i < count; ++i) {
+    tensors[i].data = data[i];
+  }
   bound->frame = shared;
   bound->frame.tensors = tensors;
   bound->frame.stream = stream;
   bound->frame.host_data = host_data;
   bound->frame.reads = nullptr;
-  if (instance_->def().abi.infer_tmp_size != nullptr) {  // of 0 bytes too: no kernel expects a null then
+  if (instance_->def().abi.infer_tmp_size !=
+      nullptr) {  // of 0 bytes too: no kernel expects a null then
     bound->tmp_shape = tmp_bytes_;
     bound->tmp = {tmp,
                   &bound->tmp_shape,
@@ -107,7 +120,9 @@ void CallPlan::run_bound(oneop_frame* frame) const {
   }
   const int32_t code =
       abi.compute(instance_->kernel_, frame, instance_->state_, cache_, status.abi());
-  if (code != ONEOP_OK || status.failed()) { status.check(code, kernel_text(instance_->def())); }
+  if (code != ONEOP_OK || status.failed()) {
+    status.check(code, kernel_text(instance_->def()));
+  }
 }
 
 void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data) const {
@@ -133,7 +148,9 @@ std::vector<std::array<int32_t, 3>> CallPlan::inplace_proposals() const {
   };
   const oneop_kernel_def& abi = instance_->def().abi;
   Sink sink{{sizeof(oneop_inplace_sink), nullptr}, {}};
-  if (abi.propose_inplace == nullptr) { return {}; }
+  if (abi.propose_inplace == nullptr) {
+    return {};
+  }
   sink.abi.add = [](oneop_inplace_sink* self, int32_t output, int32_t input, int32_t is_mutable,
                     oneop_status*) -> int32_t {
     reinterpret_cast<Sink*>(self)->pairs.push_back({output, input, is_mutable});
@@ -164,7 +181,9 @@ std::shared_ptr<const CallPlan> PlanCache::find(const PlanKey& key) const {
 
 void PlanCache::insert(const PlanKey& key, std::shared_ptr<const CallPlan> plan) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (plans_.size() >= kLimit) { plans_.clear(); }
+  if (plans_.size() >= kLimit) {
+    plans_.clear();
+  }
   plans_[key] = std::move(plan);
 }
 
@@ -176,13 +195,20 @@ size_t PlanCache::size() const {
 std::shared_ptr<KernelInstance> PlanCache::instance(std::shared_ptr<const KernelDef> kernel,
                                                     Frame* frame, const CallSpec& spec) {
   PlanKey key{reinterpret_cast<int64_t>(kernel.get()), spec.device_type, spec.device_index};
-  for (const AttrValue& attr : spec.attrs) { attr.append_key(&key); }
+  for (const AttrValue& attr : spec.attrs) {
+    attr.append_key(&key);
+  }
   std::lock_guard<std::mutex> lock(instance_mutex_);
   const auto found = instances_.find(key);
-  if (found != instances_.end()) { return found->second; }
+  if (found != instances_.end()) {
+    return found->second;
+  }
   auto instance = std::make_shared<KernelInstance>(std::move(kernel), frame);
-  // State must outlive one call, an object without state need not be kept for attributes that never repeat.
-  if (instances_.size() >= kLimit) { instances_.clear(); }
+  // State must outlive one call, an object without state need not be kept for attributes that never
+  // repeat.
+  if (instances_.size() >= kLimit) {
+    instances_.clear();
+  }
   instances_[key] = instance;
   return instance;
 }

@@ -1,4 +1,5 @@
-// plan.h: a call that has been thought through once. A repeated call runs no author's function but the kernel.
+// plan.h: a call that has been thought through once. A repeated call runs no author's function but
+// the kernel.
 #pragma once
 
 #include <array>
@@ -13,7 +14,8 @@
 
 namespace oneop {
 
-// A kernel object with its state. Shared by all calls of one kernel with the same attributes on the same device.
+// A kernel object with its state. Shared by all calls of one kernel with the same attributes on the
+// same device.
 class KernelInstance {
  public:
   KernelInstance(std::shared_ptr<const KernelDef> def, Frame* frame);
@@ -54,7 +56,8 @@ class CallPlan {
   // Runs the kernel. `data` holds the pointers of the inputs, then of the outputs.
   void run(void* const* data, void* tmp, void* stream, void* host_data) const;
 
-  // The two halves of run, for those who call again and again with the same buffers. A BoundFrame points into itself.
+  // The two halves of run, for those who call again and again with the same buffers. A BoundFrame
+  // points into itself.
   struct BoundFrame {
     BoundFrame() = default;
     BoundFrame(const BoundFrame&) = delete;
@@ -90,7 +93,8 @@ struct PlanKeyHash {
 // The plans of one op record.
 class PlanCache {
  public:
-  static constexpr size_t kLimit = 4096;  // then it starts anew: shapes that never repeat must not fill the memory
+  static constexpr size_t kLimit =
+      4096;  // then it starts anew: shapes that never repeat must not fill the memory
 
   std::shared_ptr<const CallPlan> find(const PlanKey& key) const;
   void insert(const PlanKey& key, std::shared_ptr<const CallPlan> plan);
@@ -105,7 +109,8 @@ class PlanCache {
   std::unordered_map<PlanKey, std::shared_ptr<KernelInstance>, PlanKeyHash> instances_;
 };
 
-// The kernel for this frame: predicate, then priority. None or a tie throws with every candidate. match.cpp
+// The kernel for this frame: predicate, then priority. None or a tie throws with every candidate.
+// match.cpp
 std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame);
 
 }  // namespace oneop

@@ -40,7 +40,9 @@ AttrDef read_attr(const oneop_attr_def* def) {
   attr.name = text(abi.name);
   attr.type = abi.type;
   attr.has_default = abi.has_default != 0;
-  if (attr.has_default) { attr.default_value = AttrValue::copy_of(abi.default_value); }
+  if (attr.has_default) {
+    attr.default_value = AttrValue::copy_of(abi.default_value);
+  }
   return attr;
 }
 
@@ -102,9 +104,10 @@ LibraryDefs read_library(const std::string& path, const std::string& library) {
   // The library stays open: kernels, plans and gradients hold pointers into it.
   const auto plugin = reinterpret_cast<oneop_plugin_fn>(dlsym(handle, "oneop_plugin"));
   if (plugin == nullptr) {
-    throw Error("LoadError", path +
-                                 " is not an op library: it does not export oneop_plugin\n  include "
-                                 "\"oneflow/core/framework/framework.h\" in one of its sources");
+    throw Error("LoadError",
+                path +
+                    " is not an op library: it does not export oneop_plugin\n  include "
+                    "\"oneflow/core/framework/framework.h\" in one of its sources");
   }
   oneop_handshake handshake{};
   handshake.size = sizeof handshake;
@@ -129,7 +132,9 @@ LibraryDefs read_library(const std::string& path, const std::string& library) {
   const oneop_library abi = take(handshake.library);
   LibraryDefs defs;
   defs.library = library;
-  for (int32_t i = 0; i < abi.num_ops; ++i) { defs.ops.push_back(read_op(abi.ops[i], library)); }
+  for (int32_t i = 0; i < abi.num_ops; ++i) {
+    defs.ops.push_back(read_op(abi.ops[i], library));
+  }
   for (int32_t i = 0; i < abi.num_kernels; ++i) {
     defs.kernels.push_back(read_kernel(abi.kernels[i], library));
   }

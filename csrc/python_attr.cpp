@@ -1,4 +1,5 @@
-// python_attr.cpp: strict conversion of attributes. An int serves where a float is asked for, nothing else bends.
+// python_attr.cpp: strict conversion of attributes. An int serves where a float is asked for,
+// nothing else bends.
 #include "python_attr.h"
 
 #include <torch/csrc/Dtype.h>
@@ -15,13 +16,17 @@ namespace {
 // Each returns false where the object is not of that kind.
 
 bool to_int(PyObject* object, int64_t* value) {
-  if (PyBool_Check(object)) { return false; }
+  if (PyBool_Check(object)) {
+    return false;
+  }
   if (PyLong_CheckExact(object)) {
     int overflow = 0;
     *value = PyLong_AsLongLongAndOverflow(object, &overflow);
     return overflow == 0;
   }
-  if (!PyIndex_Check(object) || PyFloat_Check(object)) { return false; }
+  if (!PyIndex_Check(object) || PyFloat_Check(object)) {
+    return false;
+  }
   PyObject* index = PyNumber_Index(object);  // numpy integers, int subclasses
   if (index == nullptr) {
     PyErr_Clear();
@@ -56,7 +61,9 @@ bool to_double(PyObject* object, double* value) {
 }
 
 bool to_text(PyObject* object, std::string* value) {
-  if (!PyUnicode_Check(object)) { return false; }
+  if (!PyUnicode_Check(object)) {
+    return false;
+  }
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(object, &size);
   if (data == nullptr) {
@@ -68,13 +75,17 @@ bool to_text(PyObject* object, std::string* value) {
 }
 
 bool to_bytes(PyObject* object, std::string* value) {
-  if (!PyBytes_Check(object)) { return to_text(object, value); }
+  if (!PyBytes_Check(object)) {
+    return to_text(object, value);
+  }
   value->assign(PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object));
   return true;
 }
 
 bool to_dtype(PyObject* object, int64_t* value) {
-  if (!THPDtype_Check(object)) { return false; }
+  if (!THPDtype_Check(object)) {
+    return false;
+  }
   const auto type = reinterpret_cast<THPDtype*>(object)->scalar_type;
   *value = static_cast<int64_t>(type);
   return to_abi(type) != ONEOP_DTYPE_INVALID;
@@ -82,21 +93,29 @@ bool to_dtype(PyObject* object, int64_t* value) {
 
 template <typename T, typename Convert>
 bool to_list(PyObject* object, const Convert& convert, c10::List<T>* list) {
-  if (!PyList_Check(object) && !PyTuple_Check(object)) { return false; }
+  if (!PyList_Check(object) && !PyTuple_Check(object)) {
+    return false;
+  }
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
   for (Py_ssize_t i = 0; i < size; ++i) {
     T item{};
-    if (!convert(PySequence_Fast_GET_ITEM(object, i), &item)) { return false; }
+    if (!convert(PySequence_Fast_GET_ITEM(object, i), &item)) {
+      return false;
+    }
     list->push_back(std::move(item));
   }
   return true;
 }
 
 bool to_shapes(PyObject* object, c10::List<c10::List<int64_t>>* shapes) {
-  if (!PyList_Check(object) && !PyTuple_Check(object)) { return false; }
+  if (!PyList_Check(object) && !PyTuple_Check(object)) {
+    return false;
+  }
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     c10::List<int64_t> shape;
-    if (!to_list(PySequence_Fast_GET_ITEM(object, i), to_int, &shape)) { return false; }
+    if (!to_list(PySequence_Fast_GET_ITEM(object, i), to_int, &shape)) {
+      return false;
+    }
     shapes->push_back(std::move(shape));
   }
   return true;
@@ -104,39 +123,61 @@ bool to_shapes(PyObject* object, c10::List<c10::List<int64_t>>* shapes) {
 
 const char* expected_text(int32_t type) {
   switch (type) {
-    case ONEOP_ATTR_INT32: return "an int of 32 bits";
-    case ONEOP_ATTR_INT64: return "an int";
-    case ONEOP_ATTR_BOOL: return "a bool";
+    case ONEOP_ATTR_INT32:
+      return "an int of 32 bits";
+    case ONEOP_ATTR_INT64:
+      return "an int";
+    case ONEOP_ATTR_BOOL:
+      return "a bool";
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: return "a float";
-    case ONEOP_ATTR_STRING: return "a str";
-    case ONEOP_ATTR_BYTES: return "bytes";
-    case ONEOP_ATTR_SHAPE: return "a shape (tuple or list of ints)";
-    case ONEOP_ATTR_DTYPE: return "a torch.dtype";
-    case ONEOP_ATTR_LIST_INT32: return "a list of ints of 32 bits";
-    case ONEOP_ATTR_LIST_INT64: return "a list of ints";
-    case ONEOP_ATTR_LIST_FLOAT: return "a list of floats";
-    case ONEOP_ATTR_LIST_DTYPE: return "a list of torch.dtype";
-    case ONEOP_ATTR_LIST_SHAPE: return "a list of shapes";
-    case ONEOP_ATTR_LIST_STRING: return "a list of str";
-    case ONEOP_ATTR_COMPLEX_DOUBLE: return "a complex";
-    default: return "something else";
+    case ONEOP_ATTR_DOUBLE:
+      return "a float";
+    case ONEOP_ATTR_STRING:
+      return "a str";
+    case ONEOP_ATTR_BYTES:
+      return "bytes";
+    case ONEOP_ATTR_SHAPE:
+      return "a shape (tuple or list of ints)";
+    case ONEOP_ATTR_DTYPE:
+      return "a torch.dtype";
+    case ONEOP_ATTR_LIST_INT32:
+      return "a list of ints of 32 bits";
+    case ONEOP_ATTR_LIST_INT64:
+      return "a list of ints";
+    case ONEOP_ATTR_LIST_FLOAT:
+      return "a list of floats";
+    case ONEOP_ATTR_LIST_DTYPE:
+      return "a list of torch.dtype";
+    case ONEOP_ATTR_LIST_SHAPE:
+      return "a list of shapes";
+    case ONEOP_ATTR_LIST_STRING:
+      return "a list of str";
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      return "a complex";
+    default:
+      return "something else";
   }
 }
 
 std::string repr_of(PyObject* object) {
   PyObject* repr = PyObject_Repr(object);
   std::string text;
-  if (repr == nullptr || !to_text(repr, &text)) { PyErr_Clear(); }
+  if (repr == nullptr || !to_text(repr, &text)) {
+    PyErr_Clear();
+  }
   Py_XDECREF(repr);
-  if (text.size() > 60) { text = text.substr(0, 57) + "..."; }
+  if (text.size() > 60) {
+    text = text.substr(0, 57) + "...";
+  }
   return text;
 }
 
 template <typename T, typename Convert>
 bool convert_list(PyObject* object, const Convert& convert, c10::IValue* out) {
   c10::List<T> list;
-  if (!to_list(object, convert, &list)) { return false; }
+  if (!to_list(object, convert, &list)) {
+    return false;
+  }
   *out = std::move(list);
   return true;
 }
@@ -147,53 +188,77 @@ bool convert(int32_t type, PyObject* object, c10::IValue* out) {
   std::string text;
   switch (type) {
     case ONEOP_ATTR_INT32:
-      if (!to_int32(object, &i)) { return false; }
+      if (!to_int32(object, &i)) {
+        return false;
+      }
       *out = i;
       return true;
     case ONEOP_ATTR_INT64:
-      if (!to_int(object, &i)) { return false; }
+      if (!to_int(object, &i)) {
+        return false;
+      }
       *out = i;
       return true;
     case ONEOP_ATTR_BOOL:
-      if (!PyBool_Check(object)) { return false; }
+      if (!PyBool_Check(object)) {
+        return false;
+      }
       *out = object == Py_True;
       return true;
     case ONEOP_ATTR_FLOAT:
     case ONEOP_ATTR_DOUBLE:
-      if (!to_double(object, &f)) { return false; }
+      if (!to_double(object, &f)) {
+        return false;
+      }
       *out = f;
       return true;
     case ONEOP_ATTR_STRING:
-      if (!to_text(object, &text)) { return false; }
+      if (!to_text(object, &text)) {
+        return false;
+      }
       *out = std::move(text);
       return true;
     case ONEOP_ATTR_BYTES:
-      if (!to_bytes(object, &text)) { return false; }
+      if (!to_bytes(object, &text)) {
+        return false;
+      }
       *out = std::move(text);
       return true;
     case ONEOP_ATTR_DTYPE:
-      if (!to_dtype(object, &i)) { return false; }
+      if (!to_dtype(object, &i)) {
+        return false;
+      }
       *out = i;
       return true;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
-      if (!PyComplex_Check(object) && !to_double(object, &f)) { return false; }
+      if (!PyComplex_Check(object) && !to_double(object, &f)) {
+        return false;
+      }
       *out = PyComplex_Check(object) ? c10::complex<double>(PyComplex_RealAsDouble(object),
                                                             PyComplex_ImagAsDouble(object))
                                      : c10::complex<double>(f, 0);
       return true;
     case ONEOP_ATTR_SHAPE:
-    case ONEOP_ATTR_LIST_INT64: return convert_list<int64_t>(object, to_int, out);
-    case ONEOP_ATTR_LIST_INT32: return convert_list<int64_t>(object, to_int32, out);
-    case ONEOP_ATTR_LIST_DTYPE: return convert_list<int64_t>(object, to_dtype, out);
-    case ONEOP_ATTR_LIST_FLOAT: return convert_list<double>(object, to_double, out);
-    case ONEOP_ATTR_LIST_STRING: return convert_list<std::string>(object, to_text, out);
+    case ONEOP_ATTR_LIST_INT64:
+      return convert_list<int64_t>(object, to_int, out);
+    case ONEOP_ATTR_LIST_INT32:
+      return convert_list<int64_t>(object, to_int32, out);
+    case ONEOP_ATTR_LIST_DTYPE:
+      return convert_list<int64_t>(object, to_dtype, out);
+    case ONEOP_ATTR_LIST_FLOAT:
+      return convert_list<double>(object, to_double, out);
+    case ONEOP_ATTR_LIST_STRING:
+      return convert_list<std::string>(object, to_text, out);
     case ONEOP_ATTR_LIST_SHAPE: {
       c10::List<c10::List<int64_t>> shapes;
-      if (!to_shapes(object, &shapes)) { return false; }
+      if (!to_shapes(object, &shapes)) {
+        return false;
+      }
       *out = std::move(shapes);
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -205,7 +270,9 @@ std::string python_type_name(PyObject* object) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-std::string found_text(PyObject* object) { return python_type_name(object) + " " + repr_of(object); }
+std::string found_text(PyObject* object) {
+  return python_type_name(object) + " " + repr_of(object);
+}
 
 c10::IValue list_of_ints(PyObject* object) {
   c10::IValue value;
@@ -214,11 +281,12 @@ c10::IValue list_of_ints(PyObject* object) {
 
 c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* object) {
   c10::IValue value;
-  if (convert(attr.type, object, &value)) { return value; }
+  if (convert(attr.type, object, &value)) {
+    return value;
+  }
   throw Error("ArgumentError", "op " + quoted(op.name) + ", attribute " + quoted(attr.name) +
                                    ": expected " + expected_text(attr.type) + ", found " +
-                                   found_text(object) +
-                                   "\n  defined at " + op.source.text());
+                                   found_text(object) + "\n  defined at " + op.source.text());
 }
 
 bool is_symbolic(PyObject* object) {
@@ -227,7 +295,9 @@ bool is_symbolic(PyObject* object) {
   }
   if (PyList_Check(object) || PyTuple_Check(object)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-      if (is_symbolic(PySequence_Fast_GET_ITEM(object, i))) { return true; }
+      if (is_symbolic(PySequence_Fast_GET_ITEM(object, i))) {
+        return true;
+      }
     }
     return false;
   }

@@ -5,7 +5,8 @@
 
 namespace oneop {
 
-// Throws what torch turns back into the Python exception wherever C++ ends: in a call, in backward, in a thread.
+// Throws what torch turns back into the Python exception wherever C++ ends: in a call, in backward,
+// in a thread.
 [[noreturn]] void throw_python_error(const Error& error);
 
 // Sets it as the current Python error; the GIL must be held.

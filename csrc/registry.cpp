@@ -17,7 +17,9 @@ namespace {
 }
 
 bool is_identifier(const std::string& name) {
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) { return false; }
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) {
+    return false;
+  }
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
@@ -27,7 +29,9 @@ void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* si
                 std::set<std::string>* taken) {
   for (const ArgDef& arg : args) {
     const std::string where = "op " + quoted(op.name) + ": " + side + " " + quoted(arg.name);
-    if (!is_identifier(arg.name)) { refuse(op.source, where + " is not an identifier"); }
+    if (!is_identifier(arg.name)) {
+      refuse(op.source, where + " is not an identifier");
+    }
     if (!taken->insert(schema_name(arg.name)).second) {
       refuse(op.source, where + " has a name that is taken by another input, output or attribute");
     }
@@ -51,17 +55,21 @@ void check_op(const OpDef& op) {
   check_args(op, op.outputs, "output", &taken);
   for (const AttrDef& attr : op.attrs) {
     const std::string where = "op " + quoted(op.name) + ": attribute " + quoted(attr.name);
-    if (!is_identifier(attr.name)) { refuse(op.source, where + " is not an identifier"); }
+    if (!is_identifier(attr.name)) {
+      refuse(op.source, where + " is not an identifier");
+    }
     if (!taken.insert(schema_name(attr.name)).second) {
       refuse(op.source, where + " has a name that is taken by another input, output or attribute");
     }
     if (attr.name == "device" && !needs_tensor) {
-      refuse(op.source, where + " has a name that is taken: ops that may be called without tensors have a " +
-                            quoted(attr.name));
+      refuse(op.source,
+             where + " has a name that is taken: ops that may be called without tensors have a " +
+                 quoted(attr.name));
     }
     if (attr.name == "output_counts" && op.has_open_outputs()) {
-      refuse(op.source, where + " has a name that is taken: ops with a varying number of outputs have an " +
-                            quoted(attr.name));
+      refuse(op.source,
+             where + " has a name that is taken: ops with a varying number of outputs have an " +
+                 quoted(attr.name));
     }
     if (!is_attr_type(attr.type)) {
       refuse(op.source, where + " has the unknown type " + std::to_string(attr.type));
@@ -109,7 +117,9 @@ namespace {
 template <typename List>
 std::vector<std::string> names_of(const List& list) {
   std::vector<std::string> names;
-  for (const auto& item : list) { names.push_back(item.name); }
+  for (const auto& item : list) {
+    names.push_back(item.name);
+  }
   return names;
 }
 }  // namespace
@@ -125,7 +135,8 @@ OpRecord::OpRecord(std::shared_ptr<const OpDef> op_def)
 OpRecord::~OpRecord() = default;
 
 Registry& Registry::global() {
-  static Registry* registry = new Registry;  // never destroyed: graphs and threads may outlive main()
+  static Registry* registry =
+      new Registry;  // never destroyed: graphs and threads may outlive main()
   return *registry;
 }
 
@@ -148,11 +159,17 @@ void Registry::publish(const std::string& name) {
   }
   auto record = std::make_unique<OpRecord>(op->second);
   const auto kernels = content_.kernels.find(name);
-  if (kernels != content_.kernels.end()) { record->kernels = kernels->second; }
+  if (kernels != content_.kernels.end()) {
+    record->kernels = kernels->second;
+  }
   const auto grad = content_.grads.find(name);
-  if (grad != content_.grads.end()) { record->grad = grad->second; }
+  if (grad != content_.grads.end()) {
+    record->grad = grad->second;
+  }
   const auto forward = content_.forwards.find(name);
-  if (forward != content_.forwards.end()) { record->forward = forward->second; }
+  if (forward != content_.forwards.end()) {
+    record->forward = forward->second;
+  }
   slot->record.store(record.get(), std::memory_order_release);
   records_.push_back(std::move(record));
 }
@@ -165,15 +182,21 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
   // 1. What the library says again replaces what it said before.
   std::set<std::string> touched;
   std::set<std::string> kernels_again;
-  for (const auto& kernel : defs.kernels) { kernels_again.insert(kernel->op_type_name); }
-  for (const auto& op : defs.ops) { kernels_again.insert(op->name); }
+  for (const auto& kernel : defs.kernels) {
+    kernels_again.insert(kernel->op_type_name);
+  }
+  for (const auto& op : defs.ops) {
+    kernels_again.insert(op->name);
+  }
   for (const std::string& name : kernels_again) {
     auto& kernels = next.kernels[name];
     kernels.erase(std::remove_if(kernels.begin(), kernels.end(),
                                  [&](const auto& kernel) { return is_old(kernel->source); }),
                   kernels.end());
     const auto grad = next.grads.find(name);
-    if (grad != next.grads.end() && is_old(grad->second->source)) { next.grads.erase(grad); }
+    if (grad != next.grads.end() && is_old(grad->second->source)) {
+      next.grads.erase(grad);
+    }
     const auto forward = next.forwards.find(name);
     if (forward != next.forwards.end() && is_old(forward->second->source)) {
       next.forwards.erase(forward);
@@ -188,10 +211,10 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     check_op(*op);
     const auto old = next.ops.find(op->name);
     if (!named.insert(op->name).second || (old != next.ops.end() && !is_old(old->second->source))) {
-      throw Error("DuplicateOpError", "op " + quoted(op->name) + " is registered twice\n  first:  " +
-                                          next.ops[op->name]->source.text() + "\n  second: " +
-                                          op->source.text() +
-                                          "\n  op names are global: rename one of them");
+      throw Error("DuplicateOpError",
+                  "op " + quoted(op->name) + " is registered twice\n  first:  " +
+                      next.ops[op->name]->source.text() + "\n  second: " + op->source.text() +
+                      "\n  op names are global: rename one of them");
     }
     read_arg_traits(op.get());
     next.ops[op->name] = op;
@@ -208,10 +231,10 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     const auto old = next.grads.find(grad->op_type_name);
     if (!graded.insert(grad->op_type_name).second ||
         (old != next.grads.end() && !is_old(old->second->source))) {
-      throw Error("RegistrationError",
-                  "op " + quoted(grad->op_type_name) + " has two gradients\n  first:  " +
-                      next.grads[grad->op_type_name]->source.text() + "\n  second: " +
-                      grad->source.text());
+      throw Error("RegistrationError", "op " + quoted(grad->op_type_name) +
+                                           " has two gradients\n  first:  " +
+                                           next.grads[grad->op_type_name]->source.text() +
+                                           "\n  second: " + grad->source.text());
     }
     next.grads[grad->op_type_name] = grad;
     touched.insert(grad->op_type_name);
@@ -231,23 +254,25 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
 
   // 3. Publish.
   content_ = std::move(next);
-  for (const std::string& name : touched) { publish(name); }
+  for (const std::string& name : touched) {
+    publish(name);
+  }
   std::vector<OpSlot*> slots;
-  for (const std::string& name : defined) { slots.push_back(slot_of(name)); }
+  for (const std::string& name : defined) {
+    slots.push_back(slot_of(name));
+  }
   return slots;
 }
 
 const OpRecord& Registry::get(const std::string& name) const {
   const OpSlot* slot = find_slot(name);
-  const OpRecord* record =
-      slot == nullptr ? nullptr : slot->record.load(std::memory_order_acquire);
+  const OpRecord* record = slot == nullptr ? nullptr : slot->record.load(std::memory_order_acquire);
   if (record == nullptr) {
     const std::vector<std::string> names = op_names();
-    throw Error("OpNotFoundError", "no op " + quoted(name) + " is registered" +
-                                       did_you_mean(name, names) +
-                                       "\n  see oneop.list_ops() for the " +
-                                       std::to_string(names.size()) +
-                                       " that are, or load its library: oneop.load(path)");
+    throw Error("OpNotFoundError",
+                "no op " + quoted(name) + " is registered" + did_you_mean(name, names) +
+                    "\n  see oneop.list_ops() for the " + std::to_string(names.size()) +
+                    " that are, or load its library: oneop.load(path)");
   }
   return *record;
 }
@@ -261,7 +286,9 @@ OpSlot* Registry::find_slot(const std::string& name) const {
 std::vector<std::string> Registry::op_names() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> names;
-  for (const auto& op : content_.ops) { names.push_back(op.first); }
+  for (const auto& op : content_.ops) {
+    names.push_back(op.first);
+  }
   return names;
 }
 
@@ -269,7 +296,9 @@ std::vector<std::string> Registry::pending() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> lines;
   for (const auto& kernels : content_.kernels) {
-    if (content_.ops.count(kernels.first) != 0) { continue; }
+    if (content_.ops.count(kernels.first) != 0) {
+      continue;
+    }
     for (const auto& kernel : kernels.second) {
       lines.push_back("kernel of unknown op " + quoted(kernels.first) + " at " +
                       kernel->source.text());
@@ -292,13 +321,19 @@ std::shared_ptr<const Registry::Snapshot> Registry::snapshot() const {
 std::vector<OpSlot*> Registry::restore(const Snapshot& snapshot) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::set<std::string> names;
-  for (const auto& op : content_.ops) { names.insert(op.first); }
-  for (const auto& op : snapshot.ops) { names.insert(op.first); }
+  for (const auto& op : content_.ops) {
+    names.insert(op.first);
+  }
+  for (const auto& op : snapshot.ops) {
+    names.insert(op.first);
+  }
   content_ = snapshot;
   std::vector<OpSlot*> slots;
   for (const std::string& name : names) {
     publish(name);
-    if (content_.ops.count(name) != 0) { slots.push_back(slot_of(name)); }
+    if (content_.ops.count(name) != 0) {
+      slots.push_back(slot_of(name));
+    }
   }
   return slots;
 }

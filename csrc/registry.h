@@ -1,4 +1,5 @@
-// registry.h: the three registries (ops, kernels, gradients), joined into one immutable record for each op.
+// registry.h: the three registries (ops, kernels, gradients), joined into one immutable record for
+// each op.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,8 @@ namespace oneop {
 class PlanCache;  // plan.h
 class GradCache;  // gradient.h
 
-// Everything known of one op at one time. A registration makes a new record; old ones stay valid for those who use them.
+// Everything known of one op at one time. A registration makes a new record; old ones stay valid
+// for those who use them.
 struct OpRecord {
   explicit OpRecord(std::shared_ptr<const OpDef> op_def);
   ~OpRecord();
@@ -38,12 +40,13 @@ class Registry {
  public:
   static Registry& global();
 
-  // Adds all of a library or, if anything in it is wrong, nothing. What an earlier library of the same name registered
-  // for the same ops is replaced. Returns the slots whose op definition is new or changed.
+  // Adds all of a library or, if anything in it is wrong, nothing. What an earlier library of the
+  // same name registered for the same ops is replaced. Returns the slots whose op definition is new
+  // or changed.
   std::vector<OpSlot*> add(const LibraryDefs& defs);
 
-  const OpRecord& get(const std::string& name) const;         // throws OpNotFoundError
-  OpSlot* find_slot(const std::string& name) const;           // null if unknown
+  const OpRecord& get(const std::string& name) const;  // throws OpNotFoundError
+  OpSlot* find_slot(const std::string& name) const;    // null if unknown
   std::vector<std::string> op_names() const;
   // Kernels and gradients whose op is not registered.
   std::vector<std::string> pending() const;

@@ -23,9 +23,10 @@ void check(const OpDef& op, const Frame& frame, const SbpSignature& signature, b
     for (int32_t a = 0; a < count; ++a) {
       for (int32_t i = args[a].first; i < args[a].first + args[a].count; ++i) {
         if (i >= static_cast<int32_t>(signature.size()) || signature[i].kind == ONEOP_SBP_UNSET) {
-          throw Error("CheckError", where + " says nothing about " + quoted(args[a].name) +
-                                        "\n  give it Split, Broadcast or PartialSum\n  defined at " +
-                                        op.source.text());
+          throw Error("CheckError",
+                      where + " says nothing about " + quoted(args[a].name) +
+                          "\n  give it Split, Broadcast or PartialSum\n  defined at " +
+                          op.source.text());
         }
         const bool is_split = signature[i].kind == ONEOP_SBP_SPLIT;
         const int32_t ndim = abi.tensors[i].ndim;
@@ -49,7 +50,9 @@ std::vector<SbpSignature> sbp_signatures(const OpRecord& record, const CallSpec&
   check_counts(op, spec.input_counts, spec.output_counts);
   Frame frame(op, spec);
   const bool knows_outputs = op.abi.infer_logical != nullptr;
-  if (knows_outputs) { frame.infer(); }
+  if (knows_outputs) {
+    frame.infer();
+  }
   Sink sink{{sizeof(oneop_sbp_sink), &add}, {}};
   if (op.abi.get_sbp != nullptr) {
     Status status;

@@ -21,7 +21,8 @@ struct alignas(kAlignment) Block {
 };
 static_assert(sizeof(Block) == kAlignment);
 
-// Blocks may be freed by another thread than the one that asked for them: each list takes what comes.
+// Blocks may be freed by another thread than the one that asked for them: each list takes what
+// comes.
 struct Lists {
   Block* first[kClasses];
   int count[kClasses];
@@ -33,7 +34,8 @@ thread_local Lists lists;  // no constructor: reading it costs no check
 struct Cleaner {
   ~Cleaner() {
     lists.is_closed = true;
-    for (Block*& block : lists.first) {  // left empty: a later destructor of the thread may call an op
+    for (Block*& block :
+         lists.first) {  // left empty: a later destructor of the thread may call an op
       while (block != nullptr) {
         Block* next = block->next;
         std::free(block);
@@ -57,7 +59,9 @@ void release(void* context) {
     std::free(block);
     return;
   }
-  if (!mine.is_registered) { register_cleaner(); }
+  if (!mine.is_registered) {
+    register_cleaner();
+  }
   block->next = mine.first[c];
   mine.first[c] = block;
   ++mine.count[c];
@@ -66,9 +70,13 @@ void release(void* context) {
 class SmallCache final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
-    if (bytes > kSmallCacheMaximum) { return c10::GetAllocator(c10::kCPU)->allocate(bytes); }  // resize_
+    if (bytes > kSmallCacheMaximum) {
+      return c10::GetAllocator(c10::kCPU)->allocate(bytes);
+    }  // resize_
     int c = 0;
-    while ((kAlignment << c) < bytes) { ++c; }
+    while ((kAlignment << c) < bytes) {
+      ++c;
+    }
     Lists& mine = lists;
     Block* block = mine.first[c];
     if (block != nullptr) {
@@ -88,7 +96,8 @@ class SmallCache final : public c10::Allocator {
   static Block* make(int size_class) {
     void* memory = nullptr;
     const size_t bytes = sizeof(Block) + (kAlignment << size_class);
-    TORCH_CHECK(posix_memalign(&memory, kAlignment, bytes) == 0, "oneop: not enough memory for an output");
+    TORCH_CHECK(posix_memalign(&memory, kAlignment, bytes) == 0,
+                "oneop: not enough memory for an output");
     auto* block = static_cast<Block*>(memory);
     block->size_class = size_class;
     return block;

@@ -20,20 +20,29 @@ using c10::TypePtr;
 
 TypePtr attr_type(int32_t type) {
   switch (type) {
-    case ONEOP_ATTR_BOOL: return c10::BoolType::get();
+    case ONEOP_ATTR_BOOL:
+      return c10::BoolType::get();
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: return c10::FloatType::get();
+    case ONEOP_ATTR_DOUBLE:
+      return c10::FloatType::get();
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: return c10::StringType::get();
-    case ONEOP_ATTR_COMPLEX_DOUBLE: return c10::ComplexType::get();
+    case ONEOP_ATTR_BYTES:
+      return c10::StringType::get();
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      return c10::ComplexType::get();
     case ONEOP_ATTR_SHAPE:
     case ONEOP_ATTR_LIST_INT32:
     case ONEOP_ATTR_LIST_INT64:
-    case ONEOP_ATTR_LIST_DTYPE: return c10::ListType::ofInts();
-    case ONEOP_ATTR_LIST_FLOAT: return c10::ListType::ofFloats();
-    case ONEOP_ATTR_LIST_STRING: return c10::ListType::ofStrings();
-    case ONEOP_ATTR_LIST_SHAPE: return c10::ListType::create(c10::ListType::ofInts());
-    default: return c10::IntType::get();
+    case ONEOP_ATTR_LIST_DTYPE:
+      return c10::ListType::ofInts();
+    case ONEOP_ATTR_LIST_FLOAT:
+      return c10::ListType::ofFloats();
+    case ONEOP_ATTR_LIST_STRING:
+      return c10::ListType::ofStrings();
+    case ONEOP_ATTR_LIST_SHAPE:
+      return c10::ListType::create(c10::ListType::ofInts());
+    default:
+      return c10::IntType::get();
   }
 }
 
@@ -42,10 +51,14 @@ Argument tensor_argument(const ArgDef& arg, bool has_default, bool is_mutable, i
   std::optional<c10::IValue> default_value;
   if (arg.is_list()) {
     type = c10::ListType::ofTensors();
-    if (has_default) { default_value = c10::IValue(c10::List<at::Tensor>()); }
+    if (has_default) {
+      default_value = c10::IValue(c10::List<at::Tensor>());
+    }
   } else if (arg.is_optional) {
     type = c10::OptionalType::create(std::move(type));
-    if (has_default) { default_value = c10::IValue(); }
+    if (has_default) {
+      default_value = c10::IValue();
+    }
   }
   std::optional<c10::AliasInfo> alias_info;
   if (is_mutable) {
@@ -61,11 +74,11 @@ Argument tensor_argument(const ArgDef& arg, bool has_default, bool is_mutable, i
 
 std::string schema_name(const std::string& name) {
   static const std::set<std::string> keywords = {
-      "False", "None",   "True",   "and",   "as",       "assert", "async",  "await", "break",
-      "class", "continue", "def",  "del",   "elif",     "else",   "except", "finally", "for",
-      "from",  "global", "if",     "import", "in",      "inf",    "is",     "lambda", "nan",
-      "nonlocal", "not", "or",     "pass",  "raise",    "return", "self",   "try",   "while",
-      "with",  "yield"};
+      "False",   "None",   "True",     "and",      "as",   "assert", "async", "await",
+      "break",   "class",  "continue", "def",      "del",  "elif",   "else",  "except",
+      "finally", "for",    "from",     "global",   "if",   "import", "in",    "inf",
+      "is",      "lambda", "nan",      "nonlocal", "not",  "or",     "pass",  "raise",
+      "return",  "self",   "try",      "while",    "with", "yield"};
   return keywords.count(name) != 0 ? name + "_" : name;
 }
 
@@ -74,12 +87,14 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
   int32_t alias = 0;
   // A default is possible only where every later input has one too.
   size_t first_default = op.inputs.size();
-  while (first_default > 0 && op.inputs[first_default - 1].is_optional) { --first_default; }
+  while (first_default > 0 && op.inputs[first_default - 1].is_optional) {
+    --first_default;
+  }
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const ArgDef& arg = op.inputs[i];
     const bool is_mutable = op.input_traits[i].is_mutable;
     arguments.push_back(tensor_argument(arg, i >= first_default, is_mutable, &alias));
-    layout->inputs.push_back(arg.is_list()       ? Layout::Input::kList
+    layout->inputs.push_back(arg.is_list()     ? Layout::Input::kList
                              : arg.is_optional ? Layout::Input::kOptional
                                                : Layout::Input::kTensor);
     layout->mutates |= is_mutable;
@@ -87,20 +102,26 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
   layout->first_attr = static_cast<int32_t>(arguments.size());
   for (const AttrDef& attr : op.attrs) {
     std::optional<c10::IValue> default_value;
-    if (attr.has_default) { default_value = to_ivalue(attr.default_value); }
+    if (attr.has_default) {
+      default_value = to_ivalue(attr.default_value);
+    }
     layout->attr_defaults.push_back(default_value.value_or(c10::IValue()));
     layout->attr_default_keys.emplace_back();
     append_ivalue_key(layout->attr_defaults.back(), &layout->attr_default_keys.back());
     TypePtr type = attr_type(attr.type);
     TypePtr real_type = type;
-    if (attr.type == ONEOP_ATTR_DTYPE) { real_type = c10::ScalarTypeType::get(); }  // as torch's own schemas do
+    if (attr.type == ONEOP_ATTR_DTYPE) {
+      real_type = c10::ScalarTypeType::get();
+    }  // as torch's own schemas do
     arguments.emplace_back(schema_name(attr.name), type, real_type, std::nullopt,
                            std::move(default_value), /*kwarg_only=*/true);
   }
   if (op.has_open_outputs()) {
     layout->output_counts_arg = static_cast<int32_t>(arguments.size());
     c10::List<int64_t> counts;
-    for (const ArgDef& arg : op.outputs) { counts.push_back(arg.is_optional ? 0 : arg.count); }
+    for (const ArgDef& arg : op.outputs) {
+      counts.push_back(arg.is_optional ? 0 : arg.count);
+    }
     layout->default_output_counts = counts;
     arguments.emplace_back("output_counts", c10::ListType::ofInts(), std::nullopt,
                            layout->default_output_counts, /*kwarg_only=*/true);
@@ -113,12 +134,16 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
   layout->num_args = static_cast<int32_t>(arguments.size());
 
   std::vector<Argument> returns;
-  for (const ArgDef& arg : op.outputs) { layout->fixed_output_counts.push_back(arg.count); }
+  for (const ArgDef& arg : op.outputs) {
+    layout->fixed_output_counts.push_back(arg.count);
+  }
   if (layout->returns_list()) {
     returns.emplace_back("", c10::ListType::ofTensors());
   } else {
     for (const ArgDef& arg : op.outputs) {
-      for (int32_t i = 0; i < arg.count; ++i) { returns.emplace_back("", c10::TensorType::get()); }
+      for (int32_t i = 0; i < arg.count; ++i) {
+        returns.emplace_back("", c10::TensorType::get());
+      }
     }
   }
   return c10::FunctionSchema("oneop::" + op.name, "", std::move(arguments), std::move(returns));
@@ -146,7 +171,9 @@ struct Functor final : c10::OperatorKernel {
                   torch::jit::Stack* stack) {
     try {
       act(*op, handle, keys, stack);
-    } catch (const Error& error) { throw_python_error(error); }
+    } catch (const Error& error) {
+      throw_python_error(error);
+    }
   }
   const TorchOp* op;
   Act act;
@@ -188,7 +215,9 @@ bool TorchOp::define(OpSlot* slot) {
   std::lock_guard<std::mutex> lock(torch_ops_mutex());
   TorchOp*& op = torch_ops()[slot];
   const bool is_new = op == nullptr;
-  if (is_new) { op = new TorchOp(slot); }
+  if (is_new) {
+    op = new TorchOp(slot);
+  }
 
   auto layout = std::make_unique<Layout>();
   layout->op = op->record().op;
@@ -196,11 +225,15 @@ bool TorchOp::define(OpSlot* slot) {
   std::string text = c10::toString(schema);
   const bool changed = text != op->schema_text_;
   const bool any_strides = layout->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
-  if (changed) { ++op->schema_version_; }
-  layout->schema_version = op->schema_version_;
-  op->layout_.store(layout.release(), std::memory_order_release);  // old ones may be in use: never freed
   if (changed) {
-    // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles stay valid.
+    ++op->schema_version_;
+  }
+  layout->schema_version = op->schema_version_;
+  op->layout_.store(layout.release(),
+                    std::memory_order_release);  // old ones may be in use: never freed
+  if (changed) {
+    // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles
+    // stay valid.
     op->definition_.reset();
     op->definition_ = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "oneop",
                                                        std::nullopt, __FILE__, __LINE__);

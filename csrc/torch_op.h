@@ -16,7 +16,8 @@
 
 namespace oneop {
 
-// The arguments on the stack: inputs, attributes, then `output_counts` and `device` for the ops that have them.
+// The arguments on the stack: inputs, attributes, then `output_counts` and `device` for the ops
+// that have them.
 struct Layout {
   enum class Input { kTensor, kOptional, kList };
 
@@ -28,7 +29,7 @@ struct Layout {
   int32_t output_counts_arg = -1;  // ops whose number of outputs is open return one list
   int32_t device_arg = -1;         // ops that may be called without any tensor
   bool mutates = false;
-  int32_t schema_version = 0;  // another one: other arguments
+  int32_t schema_version = 0;              // another one: other arguments
   std::vector<c10::IValue> attr_defaults;  // none where there is no default
   std::vector<PlanKey> attr_default_keys;  // the words that the defaults have in a call's key
   c10::IValue default_output_counts;
@@ -38,10 +39,12 @@ struct Layout {
 
 c10::FunctionSchema make_schema(const OpDef& op, Layout* layout);
 
-// One for each op name, for ever: graphs hold handles. A redefinition swaps the record and, if it must, the schema.
+// One for each op name, for ever: graphs hold handles. A redefinition swaps the record and, if it
+// must, the schema.
 class TorchOp {
  public:
-  // Defines or redefines torch.ops.oneop.<name>. True if the schema changed (Python caches must be dropped).
+  // Defines or redefines torch.ops.oneop.<name>. True if the schema changed (Python caches must be
+  // dropped).
   static bool define(OpSlot* slot);
   static TorchOp& of(OpSlot* slot);
   static TorchOp& find(const std::string& name);  // throws OpNotFoundError

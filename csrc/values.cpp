@@ -59,7 +59,9 @@ constexpr Name kAttrTypes[] = {
 template <size_t N>
 const char* find_name(const Name (&names)[N], int32_t code) {
   for (const Name& name : names) {
-    if (name.first == code) { return name.second; }
+    if (name.first == code) {
+      return name.second;
+    }
   }
   return nullptr;
 }
@@ -125,17 +127,31 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
     case ONEOP_ATTR_INT32:
     case ONEOP_ATTR_INT64:
     case ONEOP_ATTR_BOOL:
-    case ONEOP_ATTR_DTYPE: value.i = attr.value.i; break;
+    case ONEOP_ATTR_DTYPE:
+      value.i = attr.value.i;
+      break;
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: value.f = attr.value.f; break;
+    case ONEOP_ATTR_DOUBLE:
+      value.f = attr.value.f;
+      break;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: value.text.assign(static_cast<const char*>(list.data), list.count); break;
+    case ONEOP_ATTR_BYTES:
+      value.text.assign(static_cast<const char*>(list.data), list.count);
+      break;
     case ONEOP_ATTR_SHAPE:
-    case ONEOP_ATTR_LIST_INT64: value.int64s = copy_list<int64_t>(list); break;
+    case ONEOP_ATTR_LIST_INT64:
+      value.int64s = copy_list<int64_t>(list);
+      break;
     case ONEOP_ATTR_LIST_INT32:
-    case ONEOP_ATTR_LIST_DTYPE: value.int32s = copy_list<int32_t>(list); break;
-    case ONEOP_ATTR_LIST_FLOAT: value.floats = copy_list<float>(list); break;
-    case ONEOP_ATTR_COMPLEX_DOUBLE: value.doubles = copy_list<double>(list); break;
+    case ONEOP_ATTR_LIST_DTYPE:
+      value.int32s = copy_list<int32_t>(list);
+      break;
+    case ONEOP_ATTR_LIST_FLOAT:
+      value.floats = copy_list<float>(list);
+      break;
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      value.doubles = copy_list<double>(list);
+      break;
     case ONEOP_ATTR_LIST_SHAPE:
       for (const oneop_span& shape : copy_list<oneop_span>(list)) {
         value.shapes.push_back(copy_list<int64_t>(shape));
@@ -146,7 +162,8 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
         value.strings.emplace_back(static_cast<const char*>(text.data), text.count);
       }
       break;
-    default: break;
+    default:
+      break;
   }
   return value;
 }
@@ -160,24 +177,42 @@ oneop_attr AttrValue::view(const char* name, std::vector<oneop_span>* spans) con
   };
   switch (type) {
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: attr.value.f = f; break;
+    case ONEOP_ATTR_DOUBLE:
+      attr.value.f = f;
+      break;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: attr.value.list = span(text); break;
+    case ONEOP_ATTR_BYTES:
+      attr.value.list = span(text);
+      break;
     case ONEOP_ATTR_SHAPE:
-    case ONEOP_ATTR_LIST_INT64: attr.value.list = span(int64s); break;
+    case ONEOP_ATTR_LIST_INT64:
+      attr.value.list = span(int64s);
+      break;
     case ONEOP_ATTR_LIST_INT32:
-    case ONEOP_ATTR_LIST_DTYPE: attr.value.list = span(int32s); break;
-    case ONEOP_ATTR_LIST_FLOAT: attr.value.list = span(floats); break;
-    case ONEOP_ATTR_COMPLEX_DOUBLE: attr.value.list = span(doubles); break;
+    case ONEOP_ATTR_LIST_DTYPE:
+      attr.value.list = span(int32s);
+      break;
+    case ONEOP_ATTR_LIST_FLOAT:
+      attr.value.list = span(floats);
+      break;
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      attr.value.list = span(doubles);
+      break;
     case ONEOP_ATTR_LIST_SHAPE:
-      for (const auto& shape : shapes) { spans->push_back(span(shape)); }
+      for (const auto& shape : shapes) {
+        spans->push_back(span(shape));
+      }
       attr.value.list = span(*spans);
       break;
     case ONEOP_ATTR_LIST_STRING:
-      for (const auto& string : strings) { spans->push_back(span(string)); }
+      for (const auto& string : strings) {
+        spans->push_back(span(string));
+      }
       attr.value.list = span(*spans);
       break;
-    default: attr.value.i = i; break;
+    default:
+      attr.value.i = i;
+      break;
   }
   return attr;
 }
@@ -199,9 +234,13 @@ void AttrValue::append_key(std::vector<int64_t>* key) const {
   };
   switch (type) {
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: key->push_back(bits(f)); break;
+    case ONEOP_ATTR_DOUBLE:
+      key->push_back(bits(f));
+      break;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: append_key_text(text, key); break;
+    case ONEOP_ATTR_BYTES:
+      append_key_text(text, key);
+      break;
     case ONEOP_ATTR_SHAPE:
     case ONEOP_ATTR_LIST_INT64:
       key->push_back(static_cast<int64_t>(int64s.size()));
@@ -214,10 +253,14 @@ void AttrValue::append_key(std::vector<int64_t>* key) const {
       break;
     case ONEOP_ATTR_LIST_FLOAT:
       key->push_back(static_cast<int64_t>(floats.size()));
-      for (float v : floats) { key->push_back(bits(v)); }
+      for (float v : floats) {
+        key->push_back(bits(v));
+      }
       break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
-      for (double v : doubles) { key->push_back(bits(v)); }
+      for (double v : doubles) {
+        key->push_back(bits(v));
+      }
       break;
     case ONEOP_ATTR_LIST_SHAPE:
       key->push_back(static_cast<int64_t>(shapes.size()));
@@ -228,29 +271,45 @@ void AttrValue::append_key(std::vector<int64_t>* key) const {
       break;
     case ONEOP_ATTR_LIST_STRING:
       key->push_back(static_cast<int64_t>(strings.size()));
-      for (const auto& string : strings) { append_key_text(string, key); }
+      for (const auto& string : strings) {
+        append_key_text(string, key);
+      }
       break;
-    default: key->push_back(i); break;
+    default:
+      key->push_back(i);
+      break;
   }
 }
 
 std::string AttrValue::repr() const {
   switch (type) {
-    case ONEOP_ATTR_BOOL: return i != 0 ? "True" : "False";
+    case ONEOP_ATTR_BOOL:
+      return i != 0 ? "True" : "False";
     case ONEOP_ATTR_FLOAT:
-    case ONEOP_ATTR_DOUBLE: return number(f);
+    case ONEOP_ATTR_DOUBLE:
+      return number(f);
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES: return single_quoted(text);
+    case ONEOP_ATTR_BYTES:
+      return single_quoted(text);
     case ONEOP_ATTR_SHAPE:
-    case ONEOP_ATTR_LIST_INT64: return ints(int64s);
-    case ONEOP_ATTR_DTYPE: return dtype_name(static_cast<int32_t>(i));
-    case ONEOP_ATTR_LIST_INT32: return join(int32s, [](int32_t v) { return std::to_string(v); });
-    case ONEOP_ATTR_LIST_FLOAT: return join(floats, number);
-    case ONEOP_ATTR_LIST_DTYPE: return join(int32s, dtype_name);
-    case ONEOP_ATTR_LIST_SHAPE: return join(shapes, ints);
-    case ONEOP_ATTR_LIST_STRING: return join(strings, single_quoted);
-    case ONEOP_ATTR_COMPLEX_DOUBLE: return "(" + number(doubles[0]) + "+" + number(doubles[1]) + "j)";
-    default: return std::to_string(i);
+    case ONEOP_ATTR_LIST_INT64:
+      return ints(int64s);
+    case ONEOP_ATTR_DTYPE:
+      return dtype_name(static_cast<int32_t>(i));
+    case ONEOP_ATTR_LIST_INT32:
+      return join(int32s, [](int32_t v) { return std::to_string(v); });
+    case ONEOP_ATTR_LIST_FLOAT:
+      return join(floats, number);
+    case ONEOP_ATTR_LIST_DTYPE:
+      return join(int32s, dtype_name);
+    case ONEOP_ATTR_LIST_SHAPE:
+      return join(shapes, ints);
+    case ONEOP_ATTR_LIST_STRING:
+      return join(strings, single_quoted);
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      return "(" + number(doubles[0]) + "+" + number(doubles[1]) + "j)";
+    default:
+      return std::to_string(i);
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace oneop {
 
-std::string dtype_name(int32_t dtype);        // "float32"
+std::string dtype_name(int32_t dtype);         // "float32"
 std::string device_name(int32_t device_type);  // "cpu"
 std::string attr_type_name(int32_t type);      // "int32", "list of float"
 bool is_dtype(int32_t dtype);
@@ -22,11 +22,11 @@ struct AttrValue {
   int32_t type = 0;
   int64_t i = 0;
   double f = 0;
-  std::string text;                 // string, bytes
-  std::vector<int64_t> int64s;      // shape, list of int64
-  std::vector<int32_t> int32s;      // list of int32, list of dtype
-  std::vector<float> floats;        // list of float
-  std::vector<double> doubles;      // complex: real and imaginary part
+  std::string text;             // string, bytes
+  std::vector<int64_t> int64s;  // shape, list of int64
+  std::vector<int32_t> int32s;  // list of int32, list of dtype
+  std::vector<float> floats;    // list of float
+  std::vector<double> doubles;  // complex: real and imaginary part
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::string> strings;
 

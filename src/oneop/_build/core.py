@@ -109,8 +109,8 @@ def plan_core(torch: TorchInstall) -> Plan:
         link_flags=(
             f"-L{libraries}",
             f"-Wl,-rpath,{libraries}",
-            # Some compilers link parts of the standard library statically. Were those seen from outside, other libraries
-            # would call into them, and the two copies do not fit.
+            # Some compilers link parts of the standard library statically. Were those seen from outside, other
+            # libraries would call into them, and the two copies do not fit.
             *(["-Wl,--exclude-libs,ALL"] if sys.platform == "linux" else []),
             "-ltorch_python",
             "-ltorch_cpu",

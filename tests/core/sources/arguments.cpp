@@ -1,4 +1,5 @@
-// arguments.cpp: optional and variadic inputs and outputs, attributes of every type, ops without inputs, in-place ops.
+// arguments.cpp: optional and variadic inputs and outputs, attributes of every type, ops without
+// inputs, in-place ops.
 #include <sstream>
 
 #include "common.h"
@@ -8,18 +9,24 @@ namespace {
 
 KERNEL(AddN, {
   T* out = Out<T>(ctx, "out");
-  for (int64_t i = 0; i < Count(ctx, "out"); ++i) { out[i] = T(0); }
+  for (int64_t i = 0; i < Count(ctx, "out"); ++i) {
+    out[i] = T(0);
+  }
   for (int32_t k = 0; k < ctx->input_size("in"); ++k) {
     const T* in = In<T>(ctx, "in", k);
-    for (int64_t i = 0; i < Count(ctx, "out"); ++i) { out[i] += in[i]; }
+    for (int64_t i = 0; i < Count(ctx, "out"); ++i) {
+      out[i] += in[i];
+    }
   }
 })
-REGISTER_USER_OP("t_add_n").InputWithMinimum("in", 2).Output("out").SetTensorDescInferFn([](InferContext* ctx) -> Maybe<void> {
-  for (int32_t i = 1; i < ctx->input_size("in"); ++i) {
-    CHECK_EQ_OR_RETURN(ctx->InputShape("in", i), ctx->InputShape("in", 0)) << "input " << i << " differs";
-  }
-  return Maybe<void>::Ok();
-});
+REGISTER_USER_OP("t_add_n").InputWithMinimum("in", 2).Output("out").SetTensorDescInferFn(
+    [](InferContext* ctx) -> Maybe<void> {
+      for (int32_t i = 1; i < ctx->input_size("in"); ++i) {
+        CHECK_EQ_OR_RETURN(ctx->InputShape("in", i), ctx->InputShape("in", 0))
+            << "input " << i << " differs";
+      }
+      return Maybe<void>::Ok();
+    });
 REGISTER_FOR("t_add_n", AddN, float, "in")
 REGISTER_FOR("t_add_n", AddN, double, "in")
 REGISTER_USER_OP_GRAD("t_add_n").SetBackwardOpConfGenFn([](BackwardOpConfContext* ctx) {
@@ -38,7 +45,13 @@ KERNEL(Affine, {
     Out<T>(ctx, "y")[i] = In<T>(ctx, "x")[i] * s + b;
   }
 })
-REGISTER_USER_OP("t_affine").Input("x").OptionalInput("scale").OptionalInput("bias").Output("y").NoGrad().SetTensorDescInferFn(Same);
+REGISTER_USER_OP("t_affine")
+    .Input("x")
+    .OptionalInput("scale")
+    .OptionalInput("bias")
+    .Output("y")
+    .NoGrad()
+    .SetTensorDescInferFn(Same);
 REGISTER_FOR("t_affine", Affine, float, "x")
 
 // Two outputs; `low` is optional. The whole part has dtype int64 and no gradient.
@@ -53,7 +66,8 @@ Maybe<void> InferParts(InferContext* ctx) {
   *ctx->Dtype4ArgNameAndIndex("whole", 0) = DataType::kInt64;
   return Maybe<void>::Ok();
 }
-REGISTER_USER_OP("t_parts").Input("x").Output("whole").Output("rest").SetTensorDescInferFn(InferParts);
+REGISTER_USER_OP("t_parts").Input("x").Output("whole").Output("rest").SetTensorDescInferFn(
+    InferParts);
 REGISTER_FOR("t_parts", Parts, float, "x")
 REGISTER_FOR("t_parts", Parts, double, "x")
 REGISTER_USER_OP_GRAD("t_parts").SetBackwardOpConfGenFn([](BackwardOpConfContext* ctx) {
@@ -68,19 +82,29 @@ KERNEL(Multiples, {
   for (int32_t k = 0; k < ctx->output_size("out"); ++k) {
     for (int64_t i = 0; i < Count(ctx, "x"); ++i) {
       Out<T>(ctx, "out", k)[i] = x[i] * T(k + 1);
-      if (sum != nullptr) { sum->mut_dptr<T>()[i] = (k == 0 ? T(0) : sum->dptr<T>()[i]) + x[i] * T(k + 1); }
+      if (sum != nullptr) {
+        sum->mut_dptr<T>()[i] = (k == 0 ? T(0) : sum->dptr<T>()[i]) + x[i] * T(k + 1);
+      }
     }
   }
 })
-REGISTER_USER_OP("t_multiples").Input("x").OutputWithMinimum("out", 1).OptionalOutput("sum").SetTensorDescInferFn(Same);
+REGISTER_USER_OP("t_multiples")
+    .Input("x")
+    .OutputWithMinimum("out", 1)
+    .OptionalOutput("sum")
+    .SetTensorDescInferFn(Same);
 REGISTER_FOR("t_multiples", Multiples, float, "x")
 REGISTER_FOR("t_multiples", Multiples, double, "x")
 REGISTER_USER_OP_GRAD("t_multiples").SetBackwardOpConfGenFn([](BackwardOpConfContext* ctx) {
   const auto& op = ctx->FwOp();
   ctx->DefineOp("grad", [&](BackwardOpBuilder& builder) {
     builder.OpTypeName("t_multiples_grad");
-    for (int32_t k = 0; k < op.output_size("out"); ++k) { builder.InputBind("dout", op.output_grad("out", k)); }
-    if (op.has_output("sum", 0)) { builder.InputBind("dsum", op.output_grad("sum", 0)); }
+    for (int32_t k = 0; k < op.output_size("out"); ++k) {
+      builder.InputBind("dout", op.output_grad("out", k));
+    }
+    if (op.has_output("sum", 0)) {
+      builder.InputBind("dsum", op.output_grad("sum", 0));
+    }
     return builder.Output("dx").Build();
   });
   op.InputGradBind(OpArg("x", 0), [&]() { return ctx->GetOp("grad").output("dx", 0); });
@@ -95,7 +119,11 @@ KERNEL(MultiplesGrad, {
     Out<T>(ctx, "dx")[i] = dx;
   }
 })
-REGISTER_USER_OP("t_multiples_grad").InputWithMinimum("dout", 1).OptionalInput("dsum").Output("dx").SetTensorDescInferFn(Same);
+REGISTER_USER_OP("t_multiples_grad")
+    .InputWithMinimum("dout", 1)
+    .OptionalInput("dsum")
+    .Output("dx")
+    .SetTensorDescInferFn(Same);
 REGISTER_FOR("t_multiples_grad", MultiplesGrad, float, "dout")
 REGISTER_FOR("t_multiples_grad", MultiplesGrad, double, "dout")
 
@@ -108,18 +136,33 @@ Maybe<void> InferBytes(InferContext* ctx) {
 }
 KERNEL(AllAttrs, {
   std::ostringstream text;
-  text << ctx->Attr<int32_t>("i32") << ' ' << ctx->Attr<int64_t>("i64") << ' ' << ctx->Attr<bool>("b") << ' '
-       << ctx->Attr<float>("f") << ' ' << ctx->Attr<double>("d") << ' ' << ctx->Attr<std::string>("s") << ' '
-       << Text(ctx->Attr<Shape>("shape")) << ' ' << static_cast<int>(ctx->Attr<DataType>("dtype"));
-  for (int32_t v : ctx->Attr<std::vector<int32_t>>("i32s")) { text << " i" << v; }
-  for (int64_t v : ctx->Attr<std::vector<int64_t>>("i64s")) { text << " l" << v; }
-  for (float v : ctx->Attr<std::vector<float>>("fs")) { text << " f" << v; }
-  for (DataType v : ctx->Attr<std::vector<DataType>>("dtypes")) { text << " t" << static_cast<int>(v); }
-  for (const Shape& v : ctx->Attr<std::vector<Shape>>("shapes")) { text << ' ' << Text(v); }
-  for (const std::string& v : ctx->Attr<std::vector<std::string>>("ss")) { text << " s" << v; }
+  text << ctx->Attr<int32_t>("i32") << ' ' << ctx->Attr<int64_t>("i64") << ' '
+       << ctx->Attr<bool>("b") << ' ' << ctx->Attr<float>("f") << ' ' << ctx->Attr<double>("d")
+       << ' ' << ctx->Attr<std::string>("s") << ' ' << Text(ctx->Attr<Shape>("shape")) << ' '
+       << static_cast<int>(ctx->Attr<DataType>("dtype"));
+  for (int32_t v : ctx->Attr<std::vector<int32_t>>("i32s")) {
+    text << " i" << v;
+  }
+  for (int64_t v : ctx->Attr<std::vector<int64_t>>("i64s")) {
+    text << " l" << v;
+  }
+  for (float v : ctx->Attr<std::vector<float>>("fs")) {
+    text << " f" << v;
+  }
+  for (DataType v : ctx->Attr<std::vector<DataType>>("dtypes")) {
+    text << " t" << static_cast<int>(v);
+  }
+  for (const Shape& v : ctx->Attr<std::vector<Shape>>("shapes")) {
+    text << ' ' << Text(v);
+  }
+  for (const std::string& v : ctx->Attr<std::vector<std::string>>("ss")) {
+    text << " s" << v;
+  }
   const std::string line = text.str();
   T* out = Out<T>(ctx, "out");
-  for (size_t i = 0; i < 512; ++i) { out[i] = i < line.size() ? line[i] : 0; }
+  for (size_t i = 0; i < 512; ++i) {
+    out[i] = i < line.size() ? line[i] : 0;
+  }
 })
 REGISTER_USER_OP("t_attrs")
     .Input("in")
@@ -144,7 +187,9 @@ REGISTER_FOR("t_attrs", AllAttrs, uint8_t, "out")
 
 // No inputs: shape, dtype and device are given.
 KERNEL(Range, {
-  for (int64_t i = 0; i < Count(ctx, "out"); ++i) { Out<T>(ctx, "out")[i] = T(i) * ctx->Attr<double>("step"); }
+  for (int64_t i = 0; i < Count(ctx, "out"); ++i) {
+    Out<T>(ctx, "out")[i] = T(i) * ctx->Attr<double>("step");
+  }
 })
 REGISTER_USER_OP("t_range")
     .Output("out")
@@ -167,8 +212,12 @@ KERNEL(Accumulate, {
     Out<T>(ctx, "y")[i] = 2 * In<T>(ctx, "x")[i];
   }
 })
-REGISTER_USER_OP("t_accumulate").Input("x").Input("total").Output("y").SetTensorDescInferFn(Same).SetInputArgModifyFn(
-    [](user_op::GetInputArgModifier get, const user_op::UserOpConfWrapper&) {
+REGISTER_USER_OP("t_accumulate")
+    .Input("x")
+    .Input("total")
+    .Output("y")
+    .SetTensorDescInferFn(Same)
+    .SetInputArgModifyFn([](user_op::GetInputArgModifier get, const user_op::UserOpConfWrapper&) {
       auto* total = get("total", 0);
       total->set_is_mutable(true);
       total->set_requires_grad(false);
@@ -177,7 +226,11 @@ REGISTER_FOR("t_accumulate", Accumulate, float, "x")
 REGISTER_USER_OP_GRAD("t_accumulate").SetBackwardOpConfGenFn([](BackwardOpConfContext* ctx) {
   ctx->DefineOp("twice", [&](BackwardOpBuilder& builder) {
     const std::string dy = ctx->FwOp().output_grad("y", 0);
-    return builder.OpTypeName("t_add_n").InputBind("in", dy).InputBind("in", dy).Output("out").Build();
+    return builder.OpTypeName("t_add_n")
+        .InputBind("in", dy)
+        .InputBind("in", dy)
+        .Output("out")
+        .Build();
   });
   ctx->FwOp().InputGradBind(OpArg("x", 0), [&]() { return ctx->GetOp("twice").output("out", 0); });
 });
@@ -189,19 +242,28 @@ KERNEL(Pick, {
     Out<T>(ctx, "count")[i] = In<T>(ctx, "mask")[i];
   }
 })
-REGISTER_USER_OP("t_pick").Input("x").Input("mask").Output("y").Output("count").SetTensorDescInferFn(Same)
+REGISTER_USER_OP("t_pick")
+    .Input("x")
+    .Input("mask")
+    .Output("y")
+    .Output("count")
+    .SetTensorDescInferFn(Same)
     .SetInputArgModifyFn([](user_op::GetInputArgModifier get, const user_op::UserOpConfWrapper&) {
       get("mask", 0)->set_requires_grad(false);
     })
-    .SetOutputArgModifyFn([](user_op::GetOutputArgModifier get, const user_op::UserOpConfWrapper&) -> Maybe<void> {
+    .SetOutputArgModifyFn([](user_op::GetOutputArgModifier get,
+                             const user_op::UserOpConfWrapper&) -> Maybe<void> {
       get("count", 0)->set_requires_grad(false);
       return Maybe<void>::Ok();
     });
 REGISTER_FOR("t_pick", Pick, float, "x")
 REGISTER_USER_OP_GRAD("t_pick").SetBackwardOpConfGenFn([](BackwardOpConfContext* ctx) {
   ctx->DefineOp("grad", [&](BackwardOpBuilder& builder) {
-    return builder.OpTypeName("t_multiply").InputBind("in", ctx->FwOp().output_grad("y", 0))
-        .InputBind("by", ctx->FwOp().input("mask", 0)).Output("out").Build();
+    return builder.OpTypeName("t_multiply")
+        .InputBind("in", ctx->FwOp().output_grad("y", 0))
+        .InputBind("by", ctx->FwOp().input("mask", 0))
+        .Output("out")
+        .Build();
   });
   ctx->FwOp().InputGradBind(OpArg("x", 0), [&]() { return ctx->GetOp("grad").output("out", 0); });
 });

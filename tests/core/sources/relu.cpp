@@ -11,14 +11,18 @@ KERNEL(Relu, {
   const float alpha = ctx->Attr<float>("alpha");
   const T* x = In<T>(ctx, "x");
   T* y = Out<T>(ctx, "y");
-  for (int64_t i = 0; i < Count(ctx, "y"); ++i) { y[i] = x[i] > T(0) ? x[i] : static_cast<T>(alpha * x[i]); }
+  for (int64_t i = 0; i < Count(ctx, "y"); ++i) {
+    y[i] = x[i] > T(0) ? x[i] : static_cast<T>(alpha * x[i]);
+  }
 })
 KERNEL(ReluGrad, {
   const float alpha = ctx->Attr<float>("alpha");
   const T* x = In<T>(ctx, "x");
   const T* dy = In<T>(ctx, "dy");
   T* dx = Out<T>(ctx, "dx");
-  for (int64_t i = 0; i < Count(ctx, "dx"); ++i) { dx[i] = x[i] > T(0) ? dy[i] : static_cast<T>(alpha * dy[i]); }
+  for (int64_t i = 0; i < Count(ctx, "dx"); ++i) {
+    dx[i] = x[i] > T(0) ? dy[i] : static_cast<T>(alpha * dy[i]);
+  }
 })
 KERNEL(ParallelRelu, {
   const float alpha = ctx->Attr<float>("alpha");
@@ -32,12 +36,26 @@ Maybe<void> DxLikeX(InferContext* ctx) {
   return Maybe<void>::Ok();
 }
 
-REGISTER_USER_OP("t_relu").Input("x").Output("y").Attr<float>("alpha", 0.5).SetTensorDescInferFn(Same);
-REGISTER_USER_OP("t_relu_grad").Input("x").Input("dy").Output("dx").Attr<float>("alpha", 0.5).SetTensorDescInferFn(DxLikeX);
-REGISTER_USER_OP("t_parallel_relu").Input("x").Output("y").Attr<float>("alpha", 0.5).NoGrad().SetTensorDescInferFn(Same);
+REGISTER_USER_OP("t_relu")
+    .Input("x")
+    .Output("y")
+    .Attr<float>("alpha", 0.5)
+    .SetTensorDescInferFn(Same);
+REGISTER_USER_OP("t_relu_grad")
+    .Input("x")
+    .Input("dy")
+    .Output("dx")
+    .Attr<float>("alpha", 0.5)
+    .SetTensorDescInferFn(DxLikeX);
+REGISTER_USER_OP("t_parallel_relu")
+    .Input("x")
+    .Output("y")
+    .Attr<float>("alpha", 0.5)
+    .NoGrad()
+    .SetTensorDescInferFn(Same);
 
-#define RELU_FOR(T)                              \
-  REGISTER_FOR("t_relu", Relu, T, "x")           \
+#define RELU_FOR(T)                    \
+  REGISTER_FOR("t_relu", Relu, T, "x") \
   REGISTER_FOR("t_relu_grad", ReluGrad, T, "x")
 RELU_FOR(float)
 RELU_FOR(double)
@@ -79,7 +97,9 @@ REGISTER_USER_OP_GRAD("t_relu_grad").SetBackwardOpConfGenFn([](BackwardOpConfCon
 
 KERNEL(Zeros, {
   T* y = Out<T>(ctx, "y");
-  for (int64_t i = 0; i < Count(ctx, "y"); ++i) { y[i] = T(0); }
+  for (int64_t i = 0; i < Count(ctx, "y"); ++i) {
+    y[i] = T(0);
+  }
 })
 REGISTER_USER_OP("t_zeros_like").Input("x").Output("y").NoGrad().SetTensorDescInferFn(Same);
 REGISTER_FOR("t_zeros_like", Zeros, float, "x")
@@ -90,37 +110,50 @@ KERNEL(Multiply, {
   const T* a = In<T>(ctx, "in");
   const T* b = In<T>(ctx, "by");
   T* y = Out<T>(ctx, "out");
-  for (int64_t i = 0; i < Count(ctx, "out"); ++i) { y[i] = a[i] * b[i]; }
+  for (int64_t i = 0; i < Count(ctx, "out"); ++i) {
+    y[i] = a[i] * b[i];
+  }
 })
-REGISTER_USER_OP("t_multiply").Input("in").Input("by").Output("out").SetTensorDescInferFn([](InferContext* ctx) -> Maybe<void> {
-  CHECK_EQ_OR_RETURN(ctx->InputShape("in", 0), ctx->InputShape("by", 0)) << "shapes must be equal";
-  return Maybe<void>::Ok();
-});
+REGISTER_USER_OP("t_multiply")
+    .Input("in")
+    .Input("by")
+    .Output("out")
+    .SetTensorDescInferFn([](InferContext* ctx) -> Maybe<void> {
+      CHECK_EQ_OR_RETURN(ctx->InputShape("in", 0), ctx->InputShape("by", 0))
+          << "shapes must be equal";
+      return Maybe<void>::Ok();
+    });
 REGISTER_FOR("t_multiply", Multiply, float, "in")
 REGISTER_FOR("t_multiply", Multiply, double, "in")
-REGISTER_USER_OP_GRAD("t_multiply").SetBackwardOpConfGenFn([](BackwardOpConfContext* ctx) -> Maybe<void> {
-  const auto& op = ctx->FwOp();
-  for (const char* name : {"in", "by"}) {
-    const std::string other = std::string(name) == "in" ? "by" : "in";
-    ctx->DefineOp(name, [&op, other](BackwardOpBuilder& builder) {
-      return builder.OpTypeName("t_multiply")
-          .InputBind("in", op.output_grad("out", 0))
-          .InputBind("by", op.input(other, 0))
-          .Output("out")
-          .Build();
+REGISTER_USER_OP_GRAD("t_multiply")
+    .SetBackwardOpConfGenFn([](BackwardOpConfContext* ctx) -> Maybe<void> {
+      const auto& op = ctx->FwOp();
+      for (const char* name : {"in", "by"}) {
+        const std::string other = std::string(name) == "in" ? "by" : "in";
+        ctx->DefineOp(name, [&op, other](BackwardOpBuilder& builder) {
+          return builder.OpTypeName("t_multiply")
+              .InputBind("in", op.output_grad("out", 0))
+              .InputBind("by", op.input(other, 0))
+              .Output("out")
+              .Build();
+        });
+        op.InputGradBind(OpArg(name, 0), [&, name]() { return ctx->GetOp(name).output("out", 0); });
+      }
+      return Maybe<void>::Ok();
     });
-    op.InputGradBind(OpArg(name, 0), [&, name]() { return ctx->GetOp(name).output("out", 0); });
-  }
-  return Maybe<void>::Ok();
-});
 
-// The square: its gradient op has none. Saves its output, for the sake of it: dx = 2 * dy * sqrt(y) for x > 0.
+// The square: its gradient op has none. Saves its output, for the sake of it: dx = 2 * dy * sqrt(y)
+// for x > 0.
 KERNEL(Square, {
-  for (int64_t i = 0; i < Count(ctx, "y"); ++i) { Out<T>(ctx, "y")[i] = In<T>(ctx, "x")[i] * In<T>(ctx, "x")[i]; }
+  for (int64_t i = 0; i < Count(ctx, "y"); ++i) {
+    Out<T>(ctx, "y")[i] = In<T>(ctx, "x")[i] * In<T>(ctx, "x")[i];
+  }
 })
 KERNEL(SquareGrad, {
   const T* y = In<T>(ctx, "y");
-  for (int64_t i = 0; i < Count(ctx, "dx"); ++i) { Out<T>(ctx, "dx")[i] = 2 * std::sqrt(y[i]) * In<T>(ctx, "dy")[i]; }
+  for (int64_t i = 0; i < Count(ctx, "dx"); ++i) {
+    Out<T>(ctx, "dx")[i] = 2 * std::sqrt(y[i]) * In<T>(ctx, "dy")[i];
+  }
 })
 REGISTER_USER_OP("t_square").Input("x").Output("y").SetTensorDescInferFn(Same);
 REGISTER_USER_OP("t_square_grad").Input("y").Input("dy").Output("dx").SetTensorDescInferFn(Same);
@@ -129,17 +162,21 @@ REGISTER_FOR("t_square", Square, float, "x")
 REGISTER_FOR("t_square_grad", SquareGrad, double, "y")
 REGISTER_FOR("t_square_grad", SquareGrad, float, "y")
 // The form of 2019.
-REGISTER_USER_OP_GRAD("t_square").SetGenBackwardOpConfFn([](const user_op::UserOpWrapper& op, user_op::AddOpFn AddOp) {
-  if (!op.NeedGenGradTensor4OpInput("x", 0)) { return; }
-  user_op::UserOpConfWrapperBuilder builder(op.op_name() + "_grad");
-  const user_op::UserOpConfWrapper grad_op = builder.Op("t_square_grad")
-                                                 .Input("y", op.output("y", 0))
-                                                 .Input("dy", op.GetGradTensorWithOpOutput("y", 0))
-                                                 .Output("dx")
-                                                 .Build();
-  op.BindGradTensorWithOpInput(grad_op.output("dx", 0), "x", 0);
-  AddOp(grad_op);
-});
+REGISTER_USER_OP_GRAD("t_square")
+    .SetGenBackwardOpConfFn([](const user_op::UserOpWrapper& op, user_op::AddOpFn AddOp) {
+      if (!op.NeedGenGradTensor4OpInput("x", 0)) {
+        return;
+      }
+      user_op::UserOpConfWrapperBuilder builder(op.op_name() + "_grad");
+      const user_op::UserOpConfWrapper grad_op =
+          builder.Op("t_square_grad")
+              .Input("y", op.output("y", 0))
+              .Input("dy", op.GetGradTensorWithOpOutput("y", 0))
+              .Output("dx")
+              .Build();
+      op.BindGradTensorWithOpInput(grad_op.output("dx", 0), "x", 0);
+      AddOp(grad_op);
+    });
 
 }  // namespace
 }  // namespace oneflow

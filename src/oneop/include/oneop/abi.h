@@ -1,12 +1,15 @@
 /* oneop/abi.h: the boundary between an op library and its host.
  *
- * Pure C. No C++ type, exception or allocator crosses it. The rules that let it grow without breaking binaries:
- *   - a library exports exactly one symbol, `oneop_plugin`; its argument, `oneop_handshake`, never changes;
- *   - every other struct begins with its `size` (or its distance is given by the struct that points to it), new fields
- *     go to the end, and a reader looks at a field only if `size` covers it;
- *   - the major version changes when an old binary could misread something, the minor one when something is added;
- *   - memory belongs to the side that made it: what a library describes lives as long as the library, what a call frame
- *     points to lives as long as the call;
+ * Pure C. No C++ type, exception or allocator crosses it. The rules that let it grow without
+ * breaking binaries:
+ *   - a library exports exactly one symbol, `oneop_plugin`; its argument, `oneop_handshake`, never
+ * changes;
+ *   - every other struct begins with its `size` (or its distance is given by the struct that points
+ * to it), new fields go to the end, and a reader looks at a field only if `size` covers it;
+ *   - the major version changes when an old binary could misread something, the minor one when
+ * something is added;
+ *   - memory belongs to the side that made it: what a library describes lives as long as the
+ * library, what a call frame points to lives as long as the call;
  *   - a callback returns ONEOP_OK or the error kind it has reported; exceptions stop at the edge.
  */
 #ifndef ONEOP_ABI_H_
@@ -22,87 +25,91 @@ extern "C" {
 #define ONEOP_ABI_MINOR 1
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
-/* --- Codes. A number, once given, keeps its meaning. ------------------------------------------------------------- */
+/* --- Codes. A number, once given, keeps its meaning.
+ * ------------------------------------------------------------- */
 
 enum { /* oneop_tensor.dtype, and attributes of type data type */
-  ONEOP_DTYPE_INVALID = 0,
-  ONEOP_DTYPE_CHAR = 1, /* raw bytes, as in a scratch buffer */
-  ONEOP_DTYPE_FLOAT32 = 2,
-  ONEOP_DTYPE_FLOAT64 = 3,
-  ONEOP_DTYPE_INT8 = 4,
-  ONEOP_DTYPE_INT32 = 5,
-  ONEOP_DTYPE_INT64 = 6,
-  ONEOP_DTYPE_UINT8 = 7,
-  ONEOP_DTYPE_FLOAT16 = 9,
-  ONEOP_DTYPE_BFLOAT16 = 11,
-  ONEOP_DTYPE_BOOL = 12,
-  ONEOP_DTYPE_UINT16 = 13,
-  ONEOP_DTYPE_UINT32 = 14,
-  ONEOP_DTYPE_UINT64 = 15,
-  ONEOP_DTYPE_INT16 = 17,
-  ONEOP_DTYPE_COMPLEX32 = 19,
-  ONEOP_DTYPE_COMPLEX64 = 20,
-  ONEOP_DTYPE_COMPLEX128 = 21,
-  ONEOP_DTYPE_FLOAT8_E4M3FN = 32,
-  ONEOP_DTYPE_FLOAT8_E5M2 = 33,
-  ONEOP_DTYPE_FLOAT8_E4M3FNUZ = 34,
-  ONEOP_DTYPE_FLOAT8_E5M2FNUZ = 35
+       ONEOP_DTYPE_INVALID = 0,
+       ONEOP_DTYPE_CHAR = 1, /* raw bytes, as in a scratch buffer */
+       ONEOP_DTYPE_FLOAT32 = 2,
+       ONEOP_DTYPE_FLOAT64 = 3,
+       ONEOP_DTYPE_INT8 = 4,
+       ONEOP_DTYPE_INT32 = 5,
+       ONEOP_DTYPE_INT64 = 6,
+       ONEOP_DTYPE_UINT8 = 7,
+       ONEOP_DTYPE_FLOAT16 = 9,
+       ONEOP_DTYPE_BFLOAT16 = 11,
+       ONEOP_DTYPE_BOOL = 12,
+       ONEOP_DTYPE_UINT16 = 13,
+       ONEOP_DTYPE_UINT32 = 14,
+       ONEOP_DTYPE_UINT64 = 15,
+       ONEOP_DTYPE_INT16 = 17,
+       ONEOP_DTYPE_COMPLEX32 = 19,
+       ONEOP_DTYPE_COMPLEX64 = 20,
+       ONEOP_DTYPE_COMPLEX128 = 21,
+       ONEOP_DTYPE_FLOAT8_E4M3FN = 32,
+       ONEOP_DTYPE_FLOAT8_E5M2 = 33,
+       ONEOP_DTYPE_FLOAT8_E4M3FNUZ = 34,
+       ONEOP_DTYPE_FLOAT8_E5M2FNUZ = 35
 };
 
 enum { /* device_type */
-  ONEOP_DEVICE_INVALID = 0,
-  ONEOP_DEVICE_CPU = 1,
-  ONEOP_DEVICE_CUDA = 2,
-  ONEOP_DEVICE_META = 4
+       ONEOP_DEVICE_INVALID = 0,
+       ONEOP_DEVICE_CPU = 1,
+       ONEOP_DEVICE_CUDA = 2,
+       ONEOP_DEVICE_META = 4
 };
 
-enum { /* oneop_attr.type; the comment says where the value is */
-  ONEOP_ATTR_INT32 = 1,          /* i */
-  ONEOP_ATTR_INT64 = 2,          /* i */
-  ONEOP_ATTR_BOOL = 3,           /* i: 0 or 1 */
-  ONEOP_ATTR_FLOAT = 4,          /* f */
-  ONEOP_ATTR_DOUBLE = 5,         /* f */
-  ONEOP_ATTR_STRING = 6,         /* list of char */
-  ONEOP_ATTR_SHAPE = 7,          /* list of int64_t */
-  ONEOP_ATTR_DTYPE = 8,          /* i */
-  ONEOP_ATTR_LIST_INT32 = 9,     /* list of int32_t */
-  ONEOP_ATTR_LIST_INT64 = 10,    /* list of int64_t */
-  ONEOP_ATTR_LIST_FLOAT = 11,    /* list of float */
-  ONEOP_ATTR_LIST_DTYPE = 12,    /* list of int32_t */
-  ONEOP_ATTR_LIST_SHAPE = 13,    /* list of oneop_span of int64_t */
-  ONEOP_ATTR_LIST_STRING = 14,   /* list of oneop_span of char */
-  ONEOP_ATTR_COMPLEX_DOUBLE = 18, /* list of two double */
-  ONEOP_ATTR_BYTES = 20          /* list of char */
+enum {                                 /* oneop_attr.type; the comment says where the value is */
+       ONEOP_ATTR_INT32 = 1,           /* i */
+       ONEOP_ATTR_INT64 = 2,           /* i */
+       ONEOP_ATTR_BOOL = 3,            /* i: 0 or 1 */
+       ONEOP_ATTR_FLOAT = 4,           /* f */
+       ONEOP_ATTR_DOUBLE = 5,          /* f */
+       ONEOP_ATTR_STRING = 6,          /* list of char */
+       ONEOP_ATTR_SHAPE = 7,           /* list of int64_t */
+       ONEOP_ATTR_DTYPE = 8,           /* i */
+       ONEOP_ATTR_LIST_INT32 = 9,      /* list of int32_t */
+       ONEOP_ATTR_LIST_INT64 = 10,     /* list of int64_t */
+       ONEOP_ATTR_LIST_FLOAT = 11,     /* list of float */
+       ONEOP_ATTR_LIST_DTYPE = 12,     /* list of int32_t */
+       ONEOP_ATTR_LIST_SHAPE = 13,     /* list of oneop_span of int64_t */
+       ONEOP_ATTR_LIST_STRING = 14,    /* list of oneop_span of char */
+       ONEOP_ATTR_COMPLEX_DOUBLE = 18, /* list of two double */
+       ONEOP_ATTR_BYTES = 20           /* list of char */
 };
 
 enum { /* what a callback returns, and oneop_status.kind */
-  ONEOP_OK = 0,
-  ONEOP_ERROR_RUNTIME = 1,
-  ONEOP_ERROR_TYPE = 2,
-  ONEOP_ERROR_VALUE = 3,
-  ONEOP_ERROR_INDEX = 4,
-  ONEOP_ERROR_NOT_IMPLEMENTED = 5,
-  ONEOP_ERROR_CHECK = 6 /* a CHECK of the author's failed */
+       ONEOP_OK = 0,
+       ONEOP_ERROR_RUNTIME = 1,
+       ONEOP_ERROR_TYPE = 2,
+       ONEOP_ERROR_VALUE = 3,
+       ONEOP_ERROR_INDEX = 4,
+       ONEOP_ERROR_NOT_IMPLEMENTED = 5,
+       ONEOP_ERROR_CHECK = 6 /* a CHECK of the author's failed */
 };
 
 enum { /* oneop_sbp.kind */
-  ONEOP_SBP_UNSET = 0,
-  ONEOP_SBP_SPLIT = 1,
-  ONEOP_SBP_BROADCAST = 2,
-  ONEOP_SBP_PARTIAL_SUM = 3
+       ONEOP_SBP_UNSET = 0,
+       ONEOP_SBP_SPLIT = 1,
+       ONEOP_SBP_BROADCAST = 2,
+       ONEOP_SBP_PARTIAL_SUM = 3
 };
 
 enum { /* oneop_op_def.flags */
-  ONEOP_OP_NO_GRAD = 1u << 0,
-  ONEOP_OP_CPU_ONLY = 1u << 1,
-  ONEOP_OP_NON_CONTIGUOUS = 1u << 2 /* kernels take any strides; otherwise inputs arrive contiguous */
+       ONEOP_OP_NO_GRAD = 1u << 0,
+       ONEOP_OP_CPU_ONLY = 1u << 1,
+       ONEOP_OP_NON_CONTIGUOUS = 1u
+           << 2 /* kernels take any strides; otherwise inputs arrive contiguous */
 };
 
 enum { /* oneop_kernel_def.flags */
-  ONEOP_KERNEL_CUDA_GRAPH = 1u << 0
+       ONEOP_KERNEL_CUDA_GRAPH = 1u << 0
 };
 
-/* --- Values --------------------------------------------------------------------------------------------------------- */
+/* --- Values
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct oneop_span {
   const void* data;
@@ -138,8 +145,8 @@ typedef struct oneop_tensor {
   int32_t reserved;
 } oneop_tensor;
 
-/* An argument of the op and where its tensors are: tensors[first] .. tensors[first + count - 1]. An optional argument
- * that was not given has count 0. */
+/* An argument of the op and where its tensors are: tensors[first] .. tensors[first + count - 1]. An
+ * optional argument that was not given has count 0. */
 typedef struct oneop_arg {
   const char* name;
   int32_t first;
@@ -150,58 +157,59 @@ typedef struct oneop_arg {
 typedef struct oneop_status {
   uint32_t size;
   int32_t kind;
-  void (*report)(struct oneop_status* status, int32_t kind, const char* message, int64_t length, const char* file,
-                 int32_t line);
+  void (*report)(struct oneop_status* status, int32_t kind, const char* message, int64_t length,
+                 const char* file, int32_t line);
 } oneop_status;
 
-/* --- Functions: calls with values of any kind (since 1.1) --------------------------------------------------------- */
+/* --- Functions: calls with values of any kind (since 1.1)
+ * --------------------------------------------------------- */
 
 enum { /* oneop_value.kind; the comment says where the value is */
-  ONEOP_VALUE_NONE = 0,
-  ONEOP_VALUE_TENSOR = 1,   /* tensor */
-  ONEOP_VALUE_TENSORS = 2,  /* list of oneop_handle */
-  ONEOP_VALUE_INT = 3,      /* i */
-  ONEOP_VALUE_FLOAT = 4,    /* f */
-  ONEOP_VALUE_BOOL = 5,     /* i */
-  ONEOP_VALUE_COMPLEX = 6,  /* c: real and imaginary part */
-  ONEOP_VALUE_STRING = 7,   /* list of char */
-  ONEOP_VALUE_INTS = 8,     /* list of int64_t; shapes and bools too */
-  ONEOP_VALUE_FLOATS = 9,   /* list of double */
-  ONEOP_VALUE_STRINGS = 10, /* list of oneop_span of char */
-  ONEOP_VALUE_SHAPES = 11,  /* list of oneop_span of int64_t */
-  ONEOP_VALUE_DTYPE = 12,   /* i */
-  ONEOP_VALUE_DTYPES = 13,  /* list of int64_t */
-  ONEOP_VALUE_DEVICE = 14,  /* list of two int64_t: device type and index */
-  ONEOP_VALUE_SCALARS = 15  /* list of oneop_value */
+       ONEOP_VALUE_NONE = 0,
+       ONEOP_VALUE_TENSOR = 1,   /* tensor */
+       ONEOP_VALUE_TENSORS = 2,  /* list of oneop_handle */
+       ONEOP_VALUE_INT = 3,      /* i */
+       ONEOP_VALUE_FLOAT = 4,    /* f */
+       ONEOP_VALUE_BOOL = 5,     /* i */
+       ONEOP_VALUE_COMPLEX = 6,  /* c: real and imaginary part */
+       ONEOP_VALUE_STRING = 7,   /* list of char */
+       ONEOP_VALUE_INTS = 8,     /* list of int64_t; shapes and bools too */
+       ONEOP_VALUE_FLOATS = 9,   /* list of double */
+       ONEOP_VALUE_STRINGS = 10, /* list of oneop_span of char */
+       ONEOP_VALUE_SHAPES = 11,  /* list of oneop_span of int64_t */
+       ONEOP_VALUE_DTYPE = 12,   /* i */
+       ONEOP_VALUE_DTYPES = 13,  /* list of int64_t */
+       ONEOP_VALUE_DEVICE = 14,  /* list of two int64_t: device type and index */
+       ONEOP_VALUE_SCALARS = 15  /* list of oneop_value */
 };
 
 enum { /* oneop_function_arg.type: the types of functional_api.yaml that have a meaning here */
-  ONEOP_TYPE_VOID = 0,
-  ONEOP_TYPE_TENSOR = 1,
-  ONEOP_TYPE_TENSOR_TUPLE = 2,
-  ONEOP_TYPE_SCALAR = 3,
-  ONEOP_TYPE_INT32 = 4,
-  ONEOP_TYPE_INT64 = 5,
-  ONEOP_TYPE_FLOAT = 6,
-  ONEOP_TYPE_DOUBLE = 7,
-  ONEOP_TYPE_BOOL = 8,
-  ONEOP_TYPE_STRING = 9,
-  ONEOP_TYPE_INT32_LIST = 10,
-  ONEOP_TYPE_INT64_LIST = 11,
-  ONEOP_TYPE_FLOAT_LIST = 12,
-  ONEOP_TYPE_DOUBLE_LIST = 13,
-  ONEOP_TYPE_BOOL_LIST = 14,
-  ONEOP_TYPE_STRING_LIST = 15,
-  ONEOP_TYPE_SCALAR_LIST = 16,
-  ONEOP_TYPE_DTYPE = 17,
-  ONEOP_TYPE_DTYPE_LIST = 18,
-  ONEOP_TYPE_SHAPE = 19,
-  ONEOP_TYPE_SHAPE_LIST = 20,
-  ONEOP_TYPE_DEVICE = 21
+       ONEOP_TYPE_VOID = 0,
+       ONEOP_TYPE_TENSOR = 1,
+       ONEOP_TYPE_TENSOR_TUPLE = 2,
+       ONEOP_TYPE_SCALAR = 3,
+       ONEOP_TYPE_INT32 = 4,
+       ONEOP_TYPE_INT64 = 5,
+       ONEOP_TYPE_FLOAT = 6,
+       ONEOP_TYPE_DOUBLE = 7,
+       ONEOP_TYPE_BOOL = 8,
+       ONEOP_TYPE_STRING = 9,
+       ONEOP_TYPE_INT32_LIST = 10,
+       ONEOP_TYPE_INT64_LIST = 11,
+       ONEOP_TYPE_FLOAT_LIST = 12,
+       ONEOP_TYPE_DOUBLE_LIST = 13,
+       ONEOP_TYPE_BOOL_LIST = 14,
+       ONEOP_TYPE_STRING_LIST = 15,
+       ONEOP_TYPE_SCALAR_LIST = 16,
+       ONEOP_TYPE_DTYPE = 17,
+       ONEOP_TYPE_DTYPE_LIST = 18,
+       ONEOP_TYPE_SHAPE = 19,
+       ONEOP_TYPE_SHAPE_LIST = 20,
+       ONEOP_TYPE_DEVICE = 21
 };
 
-/* A tensor of the host, counted by retain and release. An odd one stands for a tensor that does not exist yet: it is
- * the address of a oneop_symbol plus one. */
+/* A tensor of the host, counted by retain and release. An odd one stands for a tensor that does not
+ * exist yet: it is the address of a oneop_symbol plus one. */
 typedef void* oneop_handle;
 
 typedef struct oneop_value {
@@ -216,8 +224,8 @@ typedef struct oneop_value {
   } value;
 } oneop_value;
 
-/* An op called with tensors. `inputs` and `outputs` name the argument of each tensor; those of one argument are
- * neighbours. A null handle is an optional input that is not given. */
+/* An op called with tensors. `inputs` and `outputs` name the argument of each tensor; those of one
+ * argument are neighbours. A null handle is an optional input that is not given. */
 typedef struct oneop_call {
   uint32_t size;
   int32_t num_inputs;
@@ -236,8 +244,10 @@ typedef struct oneop_symbol {
   uint32_t size;
   int32_t references;
   void (*destroy)(struct oneop_symbol* symbol);
-  int32_t (*record)(struct oneop_symbol* symbol, const oneop_call* call, oneop_handle* outputs, oneop_status* status);
-  const oneop_tensor* (*meta)(struct oneop_symbol* symbol, oneop_status* status); /* null after reporting an error */
+  int32_t (*record)(struct oneop_symbol* symbol, const oneop_call* call, oneop_handle* outputs,
+                    oneop_status* status);
+  const oneop_tensor* (*meta)(struct oneop_symbol* symbol,
+                              oneop_status* status); /* null after reporting an error */
   int32_t requires_grad;
   int32_t reserved;
 } oneop_symbol;
@@ -248,7 +258,8 @@ typedef struct oneop_result {
   void (*set)(struct oneop_result* result, const oneop_value* value);
 } oneop_result;
 
-/* --- Services of the host ------------------------------------------------------------------------------------------ */
+/* --- Services of the host
+ * ------------------------------------------------------------------------------------------ */
 
 struct oneop_frame;
 
@@ -257,19 +268,21 @@ typedef struct oneop_host {
   uint32_t abi_major;
   uint32_t abi_minor;
   uint32_t reserved;
-  /* Runs body(context, b, e) over pieces of [begin, end) of at least `grain` elements on the host's thread pool and
-   * waits. The body must not throw. */
-  void (*parallel_for)(int64_t begin, int64_t end, int64_t grain, void (*body)(void* context, int64_t b, int64_t e),
-                       void* context);
+  /* Runs body(context, b, e) over pieces of [begin, end) of at least `grain` elements on the host's
+   * thread pool and waits. The body must not throw. */
+  void (*parallel_for)(int64_t begin, int64_t end, int64_t grain,
+                       void (*body)(void* context, int64_t b, int64_t e), void* context);
   int32_t (*num_threads)(void);
   /* level: 0 debug, 1 info, 2 warning, 3 error */
   void (*log)(int32_t level, const char* message, int64_t length, const char* file, int32_t line);
-  /* Scratch memory on the frame's device that lives until the kernel returns; null after reporting an error. */
+  /* Scratch memory on the frame's device that lives until the kernel returns; null after reporting
+   * an error. */
   void* (*scratch)(const struct oneop_frame* frame, int64_t bytes, oneop_status* status);
   /* Since 1.1. Tensor handles; they and the calls below may be used on any thread. */
   void (*retain)(oneop_handle tensor);
   void (*release)(oneop_handle tensor);
-  /* Fills in a view that lives as long as the handle; its shape and stride must not be written to. */
+  /* Fills in a view that lives as long as the handle; its shape and stride must not be written to.
+   */
   int32_t (*view)(oneop_handle tensor, oneop_tensor* out, oneop_status* status);
   int32_t (*requires_grad)(oneop_handle tensor);
   /* An op for oneop_call.op; it stays valid for ever. Null after reporting an error. */
@@ -277,23 +290,27 @@ typedef struct oneop_host {
   /* Runs an op; `outputs` gets num_outputs handles that the caller owns. */
   int32_t (*dispatch)(const oneop_call* call, oneop_handle* outputs, oneop_status* status);
   /* A function of any loaded library by its C++ name, or of torch: `aten::mul.Tensor`. */
-  int32_t (*call_function)(const char* name, const oneop_value* args, int32_t num_args, oneop_result* result,
-                           oneop_status* status);
+  int32_t (*call_function)(const char* name, const oneop_value* args, int32_t num_args,
+                           oneop_result* result, oneop_status* status);
 } oneop_host;
 
-/* What a callback looked at; the library sets, the host clears. It makes caches exact: what nobody read cannot matter. */
+/* What a callback looked at; the library sets, the host clears. It makes caches exact: what nobody
+ * read cannot matter. */
 typedef struct oneop_reads {
   uint32_t size;
-  int32_t shapes;  /* of any tensor */
-  int32_t dtypes;  /* of any tensor */
+  int32_t shapes; /* of any tensor */
+  int32_t dtypes; /* of any tensor */
   int32_t reserved;
   uint64_t attrs; /* bit i: attribute number i; bit 63: some attribute from 63 on */
 } oneop_reads;
 
-/* --- A call ----------------------------------------------------------------------------------------------------------- */
+/* --- A call
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-/* What every callback sees. The host prepares it; a library only reads it, except that inference writes ndim, shape,
- * stride, dtype and is_dynamic of the output tensors. Outputs start as a copy of the first input. */
+/* What every callback sees. The host prepares it; a library only reads it, except that inference
+ * writes ndim, shape, stride, dtype and is_dynamic of the output tensors. Outputs start as a copy
+ * of the first input. */
 typedef struct oneop_frame {
   uint32_t size;
   uint32_t tensor_size; /* bytes from one element to the next, so that these structs can grow too */
@@ -304,11 +321,11 @@ typedef struct oneop_frame {
   const char* op_name;
   const oneop_arg* inputs;
   const oneop_arg* outputs;
-  oneop_tensor* tensors; /* those of the inputs, then those of the outputs */
-  const oneop_attr* attrs; /* all attributes of the op, defaults filled in */
+  oneop_tensor* tensors;    /* those of the inputs, then those of the outputs */
+  const oneop_attr* attrs;  /* all attributes of the op, defaults filled in */
   oneop_tensor* tmp_buffer; /* null where the kernel asked for none */
-  void* stream; /* of the device: a cudaStream_t */
-  int32_t num_inputs; /* arguments, not tensors */
+  void* stream;             /* of the device: a cudaStream_t */
+  int32_t num_inputs;       /* arguments, not tensors */
   int32_t num_outputs;
   int32_t num_attrs;
   int32_t num_input_tensors;
@@ -317,24 +334,27 @@ typedef struct oneop_frame {
   int32_t device_index;
   int32_t parallel_id; /* 0 of 1 where nothing is sharded */
   int32_t parallel_num;
-  int32_t sbp_dims; /* dimensions of the device mesh; 0: not sharded */
+  int32_t sbp_dims;                    /* dimensions of the device mesh; 0: not sharded */
   const oneop_tensor* logical_tensors; /* null: the same as tensors */
-  const oneop_sbp* sbp; /* sbp_dims entries for each tensor; null where sbp_dims is 0 */
+  const oneop_sbp* sbp;            /* sbp_dims entries for each tensor; null where sbp_dims is 0 */
   const uint8_t* input_needs_grad; /* gradients only: one flag for each input tensor */
-  const uint8_t* output_has_grad; /* gradients only: one flag for each output tensor */
-  oneop_reads* reads; /* null: nobody asks */
+  const uint8_t* output_has_grad;  /* gradients only: one flag for each output tensor */
+  oneop_reads* reads;              /* null: nobody asks */
   void* host_data;
 } oneop_frame;
 
-/* --- Answers that are lists: the library calls the host ------------------------------------------------------------- */
+/* --- Answers that are lists: the library calls the host
+ * ------------------------------------------------------------- */
 
 /* One SBP signature: an entry for each tensor of the frame, in order. */
 typedef struct oneop_sbp_sink {
   uint32_t size;
-  int32_t (*add)(struct oneop_sbp_sink* sink, const oneop_sbp* signature, int32_t count, oneop_status* status);
+  int32_t (*add)(struct oneop_sbp_sink* sink, const oneop_sbp* signature, int32_t count,
+                 oneop_status* status);
 } oneop_sbp_sink;
 
-/* Written by modify_inputs / modify_outputs, one for each tensor of that side; the host fills in the usual values first. */
+/* Written by modify_inputs / modify_outputs, one for each tensor of that side; the host fills in
+ * the usual values first. */
 typedef struct oneop_arg_modifier {
   int32_t is_mutable;
   int32_t requires_grad;
@@ -349,8 +369,9 @@ typedef struct oneop_inplace_sink {
                  oneop_status* status);
 } oneop_inplace_sink;
 
-/* Blobs of a gradient graph are numbered: the forward inputs, the forward outputs, the gradients of the forward outputs,
- * then the outputs of the backward ops in the order in which those are added. */
+/* Blobs of a gradient graph are numbered: the forward inputs, the forward outputs, the gradients of
+ * the forward outputs, then the outputs of the backward ops in the order in which those are added.
+ */
 typedef struct oneop_grad_input {
   const char* arg;
   int32_t blob;
@@ -382,7 +403,8 @@ typedef struct oneop_grad_sink {
   int32_t (*bind)(struct oneop_grad_sink* sink, int32_t input, int32_t blob, oneop_status* status);
 } oneop_grad_sink;
 
-/* --- What a library describes ----------------------------------------------------------------------------------------- */
+/* --- What a library describes
+ * ----------------------------------------------------------------------------------------- */
 
 typedef struct oneop_arg_def {
   uint32_t size;
@@ -402,8 +424,10 @@ typedef struct oneop_attr_def {
 } oneop_attr_def;
 
 typedef int32_t (*oneop_infer_fn)(void* self, oneop_frame* frame, oneop_status* status);
-typedef int32_t (*oneop_sbp_fn)(void* self, oneop_frame* frame, oneop_sbp_sink* sink, oneop_status* status);
-typedef int32_t (*oneop_modify_fn)(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers, oneop_status* status);
+typedef int32_t (*oneop_sbp_fn)(void* self, oneop_frame* frame, oneop_sbp_sink* sink,
+                                oneop_status* status);
+typedef int32_t (*oneop_modify_fn)(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers,
+                                   oneop_status* status);
 
 typedef struct oneop_op_def {
   uint32_t size;
@@ -417,18 +441,20 @@ typedef struct oneop_op_def {
   const oneop_arg_def* const* inputs;
   const oneop_arg_def* const* outputs;
   const oneop_attr_def* const* attrs;
-  void* self; /* given back to the callbacks; any of them may be null */
-  oneop_infer_fn check_attrs; /* sees no tensors */
-  oneop_infer_fn infer_logical; /* shapes, and often dtypes */
+  void* self;                    /* given back to the callbacks; any of them may be null */
+  oneop_infer_fn check_attrs;    /* sees no tensors */
+  oneop_infer_fn infer_logical;  /* shapes, and often dtypes */
   oneop_infer_fn infer_physical; /* null: the logical one */
   oneop_infer_fn infer_dtype;
   oneop_sbp_fn get_sbp;
-  oneop_sbp_fn infer_nd_sbp; /* reads hints in frame->sbp; adds one signature of sbp_dims entries a tensor */
+  oneop_sbp_fn
+      infer_nd_sbp; /* reads hints in frame->sbp; adds one signature of sbp_dims entries a tensor */
   oneop_modify_fn modify_inputs;
   oneop_modify_fn modify_outputs;
 } oneop_op_def;
 
-/* A part of a kernel's predicate that the host can show and explain. All parts must hold; is_matched decides. */
+/* A part of a kernel's predicate that the host can show and explain. All parts must hold;
+ * is_matched decides. */
 enum { ONEOP_FACT_DEVICE = 1, ONEOP_FACT_DTYPE = 2, ONEOP_FACT_OTHER = 3 };
 
 typedef struct oneop_fact {
@@ -452,19 +478,24 @@ typedef struct oneop_kernel_def {
   const oneop_fact* const* facts;
   const char* predicate; /* the whole condition as text */
   void* self;
-  int32_t (*is_matched)(void* self, oneop_frame* frame, int32_t* matched, oneop_status* status); /* null: always */
-  int32_t (*infer_tmp_size)(void* self, oneop_frame* frame, int64_t* bytes, oneop_status* status); /* null: 0 */
-  int32_t (*propose_inplace)(void* self, oneop_frame* frame, oneop_inplace_sink* sink, oneop_status* status);
+  int32_t (*is_matched)(void* self, oneop_frame* frame, int32_t* matched,
+                        oneop_status* status); /* null: always */
+  int32_t (*infer_tmp_size)(void* self, oneop_frame* frame, int64_t* bytes,
+                            oneop_status* status); /* null: 0 */
+  int32_t (*propose_inplace)(void* self, oneop_frame* frame, oneop_inplace_sink* sink,
+                             oneop_status* status);
   int32_t (*create)(void* self, oneop_frame* frame, void** kernel, oneop_status* status);
   void (*destroy)(void* kernel);
   int32_t (*always_compute)(void* kernel); /* even when all outputs are empty */
-  /* Null where the kernel keeps none. State lives with the kernel, is passed to each compute and may change. A cache
-   * is made once for each combination of shapes, dtypes and attributes and does not change. */
+  /* Null where the kernel keeps none. State lives with the kernel, is passed to each compute and
+   * may change. A cache is made once for each combination of shapes, dtypes and attributes and does
+   * not change. */
   int32_t (*create_state)(void* kernel, oneop_frame* frame, void** state, oneop_status* status);
   void (*destroy_state)(void* state);
   int32_t (*create_cache)(void* kernel, oneop_frame* frame, void** cache, oneop_status* status);
   void (*destroy_cache)(void* cache);
-  int32_t (*compute)(void* kernel, oneop_frame* frame, void* state, const void* cache, oneop_status* status);
+  int32_t (*compute)(void* kernel, oneop_frame* frame, void* state, const void* cache,
+                     oneop_status* status);
 } oneop_kernel_def;
 
 typedef struct oneop_grad_def {
@@ -477,9 +508,9 @@ typedef struct oneop_grad_def {
 } oneop_grad_def;
 
 enum { /* oneop_function_arg.flags */
-  ONEOP_ARG_KEYWORD_ONLY = 1u << 0,
-  ONEOP_ARG_OPTIONAL = 1u << 1, /* None is a value; it is the default */
-  ONEOP_ARG_HAS_DEFAULT = 1u << 2
+       ONEOP_ARG_KEYWORD_ONLY = 1u << 0,
+       ONEOP_ARG_OPTIONAL = 1u << 1, /* None is a value; it is the default */
+       ONEOP_ARG_HAS_DEFAULT = 1u << 2
 };
 
 typedef struct oneop_function_arg {
@@ -491,8 +522,8 @@ typedef struct oneop_function_arg {
   oneop_value default_value;
 } oneop_function_arg;
 
-typedef int32_t (*oneop_function_fn)(void* self, const oneop_value* args, int32_t num_args, oneop_result* result,
-                                     oneop_status* status);
+typedef int32_t (*oneop_function_fn)(void* self, const oneop_value* args, int32_t num_args,
+                                     oneop_result* result, oneop_status* status);
 
 /* One signature of a function. Several of one name are tried in order. */
 typedef struct oneop_function_def {
@@ -525,10 +556,11 @@ typedef struct oneop_library {
   const oneop_function_def* const* functions;
 } oneop_library;
 
-/* --- The one exported symbol ---------------------------------------------------------------------------------------- */
+/* --- The one exported symbol
+ * ---------------------------------------------------------------------------------------- */
 
-/* Frozen for ever. The host fills in its half and calls; the library fills in its own, and `library` if it can serve
- * this host. Each side then judges the other's version. */
+/* Frozen for ever. The host fills in its half and calls; the library fills in its own, and
+ * `library` if it can serve this host. Each side then judges the other's version. */
 typedef struct oneop_handshake {
   uint32_t size;
   uint32_t host_abi_major;
