@@ -48,7 +48,7 @@ bench: $(installed) ## measure against torch's own ways to make an op
 	@$(python) -m benchmarks $(ARGS)
 
 sanitize: $(installed) ## run the SDK tests under the address and undefined-behaviour sanitizers
-	ONEOP_CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1" \
+	ONEOP_TEST_CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1" \
 	  $(python) -m pytest tests/sdk $(ARGS)
 
 clean: ## remove what these targets made in the checkout; the cache stays
