@@ -176,7 +176,7 @@ def test_inference_error_names_the_op(ops, text_of, place):
     assert text_of(raised) == (
         'op "t_multiply": shapes must be equal '
         '(Check failed: ctx->InputShape("in", 0) == ctx->InputShape("by", 0) ((2) vs. (3)))\n'
-        f"  at {place('shapes must be equal')}"
+        f"  at {place('CHECK_EQ_OR_RETURN(ctx->InputShape')}"
     )
 
 
