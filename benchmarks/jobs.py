@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 import oneop
+from benchmarks._jax import jax_chain
 from benchmarks._peers import ALPHA, our_library
 from benchmarks._report import Bar, Section, Table
 from benchmarks._timing import Contender, race
@@ -22,7 +24,8 @@ OURS = "oneop job"
 EAGER = "torch eager"
 COMPILE = "torch.compile"
 AOTI = "AOTInductor"
-JAX = "jax.jit, built-in ops"
+JAX = "jax.jit with jax.ffi"
+BY_HAND = "numpy by hand"
 PEERS = (EAGER, COMPILE, AOTI, JAX)
 
 
@@ -30,13 +33,15 @@ def measure(options: argparse.Namespace) -> Section:
     torch.set_num_threads(1)
     section = Section(name="jobs", title="planned jobs, numpy in to numpy out, one thread")
     section.notes.append(
-        "torch's peers call the same C++ op of ours; jax, where installed, its own leaky_relu: it fuses a chain"
+        "torch's peers call the same C++ op of ours; jax, where installed, the same loop through jax.ffi"
     )
     chains = {}
     for n in (8, 100_000):
         for length in (1, 20, 200):
             chains[n, length] = _chain_table(n, length, options)
             section.tables.append(chains[n, length])
+    numpy_chains = {(n, length): _numpy_table(n, length, options) for n in (8, 100_000) for length in (1, 20)}
+    section.tables += numpy_chains.values()
     steps = {name: _train_table(name, options) for name in ("SGD", "Adam")}
     section.tables += steps.values()
     section.notes += [f"planning the {name} step took {_planning_seconds(name):.2f} s" for name in steps]
@@ -48,6 +53,10 @@ def measure(options: argparse.Namespace) -> Section:
         )
     ours = _further_seconds(one, twenty, OURS)
     section.bars.append(Bar(text="each further op, n=8", limit=0.15, found=ours * 1e6 if ours else None, unit="us"))
+    section.bars += [
+        Bar(text=f"numpy-kernel job, n={n}, {length} ops, to numpy", limit=1.3, found=table.ratio(OURS, BY_HAND))
+        for (n, length), table in numpy_chains.items()
+    ]
     for name, table in steps.items():
         section.bars.append(
             Bar(
@@ -81,9 +90,9 @@ def _chain_table(n: int, length: int, options: argparse.Namespace) -> Table:
     if length <= 20 and not options.quick:
         runners[COMPILE] = _on_numpy(torch.compile(chain, fullgraph=True))
         runners[AOTI] = _on_numpy(_aot_compile(chain, (torch.from_numpy(x),)))
-    jax_chain = _jax_chain(length)
-    if jax_chain is not None:
-        runners[JAX] = jax_chain
+    in_jax = jax_chain(length)
+    if in_jax is not None:
+        runners[JAX] = in_jax
     for run in runners.values():
         np.testing.assert_allclose(run(x), job(x), rtol=1e-6)
     contenders = [Contender(name=name, statement="f(x)", names={"f": run, "x": x}) for name, run in runners.items()]
@@ -110,21 +119,6 @@ def _aot_compile(function: Callable[..., Any], examples: tuple[torch.Tensor, ...
     return torch._inductor.aoti_load_package(package)
 
 
-def _jax_chain(length: int) -> Callable[[np.ndarray], np.ndarray] | None:
-    try:
-        import jax
-    except ImportError:
-        return None
-
-    @jax.jit
-    def chain(x: Any) -> Any:
-        for _ in range(length):
-            x = jax.numpy.where(x > 0, x, ALPHA * x)
-        return x
-
-    return lambda x: np.asarray(chain(x))
-
-
 def _further_seconds(one: Table, twenty: Table, name: str) -> float | None:
     best = {id(table): {timing.name: timing.best for timing in table.timings} for table in (one, twenty)}
     first, last = best[id(one)].get(name), best[id(twenty)].get(name)
@@ -134,6 +128,47 @@ def _further_seconds(one: Table, twenty: Table, name: str) -> float | None:
 def _further(one: Table, twenty: Table, name: str, peer: str) -> float | None:
     ours, theirs = _further_seconds(one, twenty, name), _further_seconds(one, twenty, peer)
     return None if ours is None or not theirs else ours / theirs
+
+
+def _numpy_table(n: int, length: int, options: argparse.Namespace) -> Table:
+    """A chain of an op whose kernel is a numpy function, beside calls of that function."""
+    op = _numpy_op()
+
+    @oneop.global_function()
+    def job(x: tp.Numpy.Placeholder((n,), dtype=oneop.float32)) -> tp.Numpy:  # type: ignore[valid-type]
+        for _ in range(length):
+            x = op(x, alpha=ALPHA)
+        return x
+
+    def by_hand(x: np.ndarray) -> np.ndarray:
+        for _ in range(length):
+            out = np.empty_like(x)
+            _leaky_relu(x, out, ALPHA)
+            x = out
+        return x
+
+    x = np.random.default_rng(0).standard_normal(n, dtype=np.float32)
+    np.testing.assert_array_equal(job(x), by_hand(x))
+    runners = {OURS: job, BY_HAND: by_hand}
+    contenders = [Contender(name=name, statement="f(x)", names={"f": run, "x": x}) for name, run in runners.items()]
+    seconds = (0.6 if options.quick else 3.0) * len(contenders)
+    return Table(
+        title=f"numpy kernel, n = {n}, {length} ops",
+        timings=race(contenders, seconds=seconds, rounds=9),
+        base=BY_HAND,
+    )
+
+
+def _leaky_relu(x: np.ndarray, out: np.ndarray, alpha: float) -> None:
+    np.multiply(x, alpha, out=out)
+    np.maximum(x, out, out=out)
+
+
+@functools.cache
+def _numpy_op() -> Any:
+    op = oneop.define("bench_numpy_leaky_relu(Tensor x, *, float alpha) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu", dtypes=[torch.float32])(_leaky_relu)
+    return op
 
 
 # --- a train step ---------------------------------------------------------------------------------------------------

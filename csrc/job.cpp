@@ -2,6 +2,7 @@
 #include "job.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -69,14 +70,22 @@ void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
   step->plan->bind(&step->bound, step->tensors.data(), data.data(),
                    tmp.defined() ? tmp.mutable_data_ptr() : nullptr, current_stream(device),
                    nullptr);
+  holds_gil_ = holds_gil_ && step->plan->kernel().holds_gil;
+  if (!device.is_cpu()) {
+    device_ = device;
+    stream_ = step->bound.frame.stream;
+    step->has_stream = true;
+  }
   steps_.push_back({std::move(step), nullptr, nullptr});
 }
 
 void JobProgram::add_torch(const c10::OperatorHandle& op, torch::jit::Stack args) {
+  holds_gil_ = false;
   steps_.push_back({nullptr, std::make_unique<TorchStep>(TorchStep{op, std::move(args)}), nullptr});
 }
 
 void JobProgram::add_function(std::function<void()> function) {
+  holds_gil_ = false;
   steps_.push_back({nullptr, nullptr, std::move(function)});
 }
 
@@ -93,7 +102,23 @@ void JobProgram::run_step(Step& step, torch::jit::Stack* stack) {
   }
 }
 
+// Kernels run where torch's other work of this thread runs now, which a capture changes.
+void JobProgram::follow_stream() {
+  void* now = device_ ? current_stream(*device_) : nullptr;
+  if (now == stream_) {
+    return;
+  }
+  for (Step& step : steps_) {
+    if (step.op != nullptr && step.op->has_stream) {
+      step.op->bound.frame.stream = now;
+    }
+  }
+  stream_ = now;
+}
+
 void JobProgram::run() {
+  const c10::OptionalDeviceGuard guard(device_);
+  follow_stream();
   at::AutoDispatchBelowADInplaceOrView below;
   c10::AutoGradMode no_grad(false);
   torch::jit::Stack stack;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class JobProgram {
   // Seconds of each step, the least of `count` runs.
   std::vector<double> profile(int count);
   size_t size() const { return steps_.size(); }
+  // All steps are kernels written in Python: to let go of the GIL for them would cost two switches.
+  bool holds_gil() const { return holds_gil_; }
   std::mutex& mutex() { return mutex_; }
 
   // The places that hold the address of a buffer, if all its uses are by kernels of ours and it can
@@ -46,6 +49,7 @@ class JobProgram {
     CallPlan::BoundFrame bound;
     std::vector<at::Tensor> kept;  // what the pointers belong to
     bool has_work = true;
+    bool has_stream = false;
   };
   struct TorchStep {
     c10::OperatorHandle op;
@@ -57,8 +61,12 @@ class JobProgram {
     std::function<void()> function;
   };
   void run_step(Step& step, torch::jit::Stack* stack);
+  void follow_stream();
 
   std::vector<Step> steps_;
+  bool holds_gil_ = true;
+  std::optional<c10::Device> device_;  // where kernels of ours have a stream
+  void* stream_ = nullptr;
   std::mutex mutex_;
 };
 

@@ -1,6 +1,7 @@
-// job_call.cpp: from numpy arrays to buffers and back, through the buffer protocol.
+// job_call.cpp: from numpy arrays to buffers and back.
 #include "job_call.h"
 
+#include <pybind11/numpy.h>
 #include <structmember.h>
 #include <torch/csrc/Exceptions.h>
 
@@ -9,92 +10,58 @@
 
 #include "error.h"
 #include "python_error.h"
+#include "python_ref.h"
+
+namespace py = pybind11;
 
 namespace oneop {
 namespace {
 
+using Api = py::detail::npy_api;
+
 struct Slot {
   at::Tensor buffer;
   std::vector<oneop_tensor*> uses;  // where its address may be replaced; empty: data must be copied
+  PyShared dtype;
+  std::vector<Py_intptr_t> shape;
 };
 
-struct JobCallData {
+struct JobCall {
   std::shared_ptr<JobProgram> program;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
-  PyObject* shapes;
-  PyObject* dtypes;
-  PyObject* empty;
-  PyObject* general;
   bool as_tuple;
 };
 
-struct JobCallObject {
+struct JobEntryObject {
   PyObject_HEAD vectorcallfunc vectorcall;
-  JobCallData* data;
-  PyObject* dict;
+  JobCall* call;  // null until the job is planned
 };
 
-// The buffer protocol's letter for a dtype; 0 where numpy has none.
-char letter_of(c10::ScalarType type) {
-  switch (type) {
-    case c10::ScalarType::Float:
-      return 'f';
-    case c10::ScalarType::Double:
-      return 'd';
-    case c10::ScalarType::Half:
-      return 'e';
-    case c10::ScalarType::Char:
-      return 'b';
-    case c10::ScalarType::Byte:
-      return 'B';
-    case c10::ScalarType::Short:
-      return 'h';
-    case c10::ScalarType::Int:
-      return 'i';
-    case c10::ScalarType::Long:
-      return 'l';
-    case c10::ScalarType::Bool:
-      return '?';
-    default:
-      return 0;
+// The data of an array of exactly this dtype and shape, else null.
+void* data_of(PyObject* object, const Slot& slot) {
+  const Api& api = Api::get();
+  if (Py_TYPE(object) != api.PyArray_Type_) {
+    return nullptr;
   }
+  const auto* array = py::detail::array_proxy(object);
+  constexpr int kPlain = Api::NPY_ARRAY_C_CONTIGUOUS_ | Api::NPY_ARRAY_ALIGNED_;
+  const bool fits = array->descr == slot.dtype.get() && (array->flags & kPlain) == kPlain &&
+                    array->nd == static_cast<int>(slot.shape.size()) &&
+                    std::equal(slot.shape.begin(), slot.shape.end(), array->dimensions);
+  return fits ? array->data : nullptr;
 }
 
-// Buffers of arrays, given back at the end.
-class Views {
- public:
-  ~Views() {
-    for (int i = 0; i < count_; ++i) {
-      PyBuffer_Release(&views_[i]);
-    }
+PyObject* new_array(const Slot& slot) {
+  const Api& api = Api::get();
+  Py_INCREF(slot.dtype.get());  // taken over by the array
+  PyObject* array = api.PyArray_NewFromDescr_(api.PyArray_Type_, slot.dtype.get(),
+                                              static_cast<int>(slot.shape.size()),
+                                              slot.shape.data(), nullptr, nullptr, 0, nullptr);
+  if (array == nullptr) {
+    throw python_error();
   }
-  static constexpr int kMost = 32;
-  // Null, with no Python error, where the object has no such buffer.
-  Py_buffer* take(PyObject* object, int flags) {
-    if (PyObject_GetBuffer(object, &views_[count_], flags) != 0) {
-      PyErr_Clear();
-      return nullptr;
-    }
-    return &views_[count_++];
-  }
-
- private:
-  Py_buffer views_[kMost];
-  int count_ = 0;
-};
-
-bool fits(const Py_buffer& view, const at::Tensor& buffer) {
-  if (view.format == nullptr || view.format[0] != letter_of(buffer.scalar_type()) ||
-      view.format[1] != 0 || view.ndim != buffer.dim()) {
-    return false;
-  }
-  for (int i = 0; i < view.ndim; ++i) {
-    if (view.shape[i] != buffer.size(i)) {
-      return false;
-    }
-  }
-  return true;
+  return array;
 }
 
 // A kernel may read whole vectors at once, so its data must lie where an element may lie.
@@ -106,79 +73,96 @@ void place(Slot& slot, void* data) {
   }
 }
 
-PyObject* run_on(JobCallData& data, PyObject* const* args) {
-  Views views;
-  c10::SmallVector<void*, 8> input_data;
-  for (size_t i = 0; i < data.inputs.size(); ++i) {
-    Py_buffer* view = views.take(args[i], PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
-    if (view == nullptr || !fits(*view, data.inputs[i].buffer)) {
+using Pointers = c10::SmallVector<void*, 8>;
+
+void run_between(JobCall& call, const Pointers& input_data, const Pointers& output_data) {
+  for (size_t i = 0; i < input_data.size(); ++i) {
+    Slot& slot = call.inputs[i];
+    const bool moves = !slot.uses.empty() && is_aligned(input_data[i]);
+    if (!moves) {
+      std::memcpy(slot.buffer.mutable_data_ptr(), input_data[i], slot.buffer.nbytes());
+    }
+    place(slot, moves ? input_data[i] : slot.buffer.mutable_data_ptr());
+  }
+  for (size_t i = 0; i < output_data.size(); ++i) {
+    Slot& slot = call.outputs[i];
+    place(slot, is_aligned(output_data[i]) ? output_data[i] : slot.buffer.mutable_data_ptr());
+  }
+  call.program->run();
+  for (size_t i = 0; i < output_data.size(); ++i) {
+    Slot& slot = call.outputs[i];
+    if (slot.uses.empty() || !is_aligned(output_data[i])) {
+      std::memcpy(output_data[i], slot.buffer.const_data_ptr(), slot.buffer.nbytes());
+    }
+  }
+}
+
+// Runs without the GIL, unless all steps are kernels that would take it back at once. No thread may
+// wait for its turn while it holds the GIL: the one whose turn it is may need it.
+void run_in_turn(JobCall& call, const Pointers& input_data, const Pointers& output_data) {
+  if (call.program->holds_gil()) {
+    std::unique_lock<std::mutex> turn(call.program->mutex(), std::try_to_lock);
+    if (!turn.owns_lock()) {
+      ReleaseGil released;
+      turn.lock();
+    }
+    run_between(call, input_data, output_data);
+  } else {
+    ReleaseGil released;
+    std::lock_guard<std::mutex> turn(call.program->mutex());
+    run_between(call, input_data, output_data);
+  }
+}
+
+// Null, with no Python error, where an argument is not what the quick way takes.
+PyObject* run_on(JobCall& call, PyObject* const* args) {
+  Pointers input_data;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    void* data = data_of(args[i], call.inputs[i]);
+    if (data == nullptr) {
       return nullptr;
     }
-    input_data.push_back(view->buf);
+    input_data.push_back(data);
   }
-  PyObject* results = PyTuple_New(static_cast<Py_ssize_t>(data.outputs.size()));
-  c10::SmallVector<void*, 8> output_data;
-  for (size_t i = 0; i < data.outputs.size(); ++i) {
-    PyObject* const empty_args[] = {PyTuple_GET_ITEM(data.shapes, i),
-                                    PyTuple_GET_ITEM(data.dtypes, i)};
-    PyObject* array = PyObject_Vectorcall(data.empty, empty_args, 2, nullptr);
-    if (array == nullptr) {
-      Py_DECREF(results);
-      throw python_error();
-    }
-    PyTuple_SET_ITEM(results, i, array);
-    output_data.push_back(views.take(array, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)->buf);
+  Pointers output_data;
+  c10::SmallVector<py::object, 4> results;
+  for (const Slot& slot : call.outputs) {
+    results.push_back(py::reinterpret_steal<py::object>(new_array(slot)));
+    output_data.push_back(py::detail::array_proxy(results.back().ptr())->data);
   }
-  PyThreadState* gil = PyEval_SaveThread();
-  std::exception_ptr failure;
-  try {
-    std::lock_guard<std::mutex> turn(data.program->mutex());
-    for (size_t i = 0; i < input_data.size(); ++i) {
-      Slot& slot = data.inputs[i];
-      const bool moves = !slot.uses.empty() && is_aligned(input_data[i]);
-      if (!moves) {
-        std::memcpy(slot.buffer.mutable_data_ptr(), input_data[i], slot.buffer.nbytes());
-      }
-      place(slot, moves ? input_data[i] : slot.buffer.mutable_data_ptr());
-    }
-    for (size_t i = 0; i < output_data.size(); ++i) {
-      Slot& slot = data.outputs[i];
-      place(slot, is_aligned(output_data[i]) ? output_data[i] : slot.buffer.mutable_data_ptr());
-    }
-    data.program->run();
-    for (size_t i = 0; i < output_data.size(); ++i) {
-      Slot& slot = data.outputs[i];
-      if (slot.uses.empty() || !is_aligned(output_data[i])) {
-        std::memcpy(output_data[i], slot.buffer.const_data_ptr(), slot.buffer.nbytes());
-      }
-    }
-  } catch (...) {
-    failure = std::current_exception();
+  run_in_turn(call, input_data, output_data);
+  if (!call.as_tuple) {
+    return results[0].release().ptr();
   }
-  PyEval_RestoreThread(gil);
-  if (failure) {
-    Py_DECREF(results);
-    std::rethrow_exception(failure);
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
+  for (size_t i = 0; i < results.size(); ++i) {
+    PyTuple_SET_ITEM(tuple, i, results[i].release().ptr());
   }
-  if (data.as_tuple) {
-    return results;
+  return tuple;
+}
+
+PyObject* call_method(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  static PyObject* const name = PyUnicode_InternFromString("_call");
+  PyObject* method = PyObject_GetAttr(self, name);
+  if (method == nullptr) {
+    return nullptr;
   }
-  PyObject* only = Py_NewRef(PyTuple_GET_ITEM(results, 0));
-  Py_DECREF(results);
-  return only;
+  PyObject* result = PyObject_Vectorcall(method, args, nargsf, kwnames);
+  Py_DECREF(method);
+  return result;
 }
 
 PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  JobCallData& data = *reinterpret_cast<JobCallObject*>(self)->data;
-  const size_t count = PyVectorcall_NARGS(nargsf);
+  JobCall* call = reinterpret_cast<JobEntryObject*>(self)->call;
   try {
-    if (kwnames == nullptr && count == data.inputs.size()) {
-      PyObject* result = run_on(data, args);
+    if (call != nullptr && kwnames == nullptr &&
+        PyVectorcall_NARGS(nargsf) == static_cast<Py_ssize_t>(call->inputs.size())) {
+      PyObject* result = run_on(*call, args);
       if (result != nullptr) {
         return result;
       }
     }
-    return PyObject_Vectorcall(data.general, args, nargsf, kwnames);
+    return call_method(self, args, nargsf, kwnames);
   } catch (const Error& error) {
     set_python_error(error);
     return nullptr;
@@ -188,92 +172,89 @@ PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, P
   }
 }
 
-void job_dealloc(PyObject* self) {
-  auto* object = reinterpret_cast<JobCallObject*>(self);
-  PyObject_GC_UnTrack(self);
-  if (object->data != nullptr) {
-    Py_XDECREF(object->data->shapes);
-    Py_XDECREF(object->data->dtypes);
-    Py_XDECREF(object->data->empty);
-    Py_XDECREF(object->data->general);
-    delete object->data;
+PyObject* job_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self != nullptr) {
+    reinterpret_cast<JobEntryObject*>(self)->vectorcall = &job_vectorcall;
   }
-  Py_CLEAR(object->dict);
+  return self;
+}
+
+void job_dealloc(PyObject* self) {
+  delete reinterpret_cast<JobEntryObject*>(self)->call;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
 }
 
-int job_traverse(PyObject* self, visitproc visit, void* arg) {
-  auto* object = reinterpret_cast<JobCallObject*>(self);
-  if (object->data != nullptr) {
-    Py_VISIT(object->data->general);
-  }  // null while it is being made
-  Py_VISIT(object->dict);
-  Py_VISIT(Py_TYPE(self));
-  return 0;
+// Python 3.11 lets no class written in Python inherit the quick way of being called.
+PyObject* init_subclass(PyObject* cls, PyObject*) {
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  if (type->tp_call == &PyVectorcall_Call) {
+    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  }
+  Py_RETURN_NONE;
 }
 
+PyMethodDef job_methods[] = {
+    {"__init_subclass__", &init_subclass, METH_NOARGS | METH_CLASS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
 PyMemberDef job_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(JobCallObject, vectorcall), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(JobCallObject, dict), READONLY, nullptr},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(JobEntryObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot job_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+                           {Py_tp_new, reinterpret_cast<void*>(&job_new)},
                            {Py_tp_dealloc, reinterpret_cast<void*>(&job_dealloc)},
-                           {Py_tp_traverse, reinterpret_cast<void*>(&job_traverse)},
+                           {Py_tp_methods, job_methods},
                            {Py_tp_members, job_members},
                            {0, nullptr}};
 
-PyType_Spec job_spec = {"oneop._core.JobCall", sizeof(JobCallObject), 0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC |
-                            Py_TPFLAGS_DISALLOW_INSTANTIATION,
+PyType_Spec job_spec = {"oneop._core.JobEntry", sizeof(JobEntryObject), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
                         job_slots};
 
 PyTypeObject* job_type = nullptr;
 
-bool is_numpy_type(const std::vector<at::Tensor>& tensors) {
-  for (const at::Tensor& tensor : tensors) {
-    if (letter_of(tensor.scalar_type()) == 0) {
-      return false;
-    }
+std::vector<Slot> make_slots(JobProgram& program, const std::vector<at::Tensor>& buffers,
+                             const std::vector<PyObject*>& dtypes) {
+  std::vector<Slot> slots;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const at::Tensor& buffer = buffers[i];
+    slots.push_back({buffer,
+                     program.movable_uses(buffer),
+                     share(dtypes[i]),
+                     {buffer.sizes().begin(), buffer.sizes().end()}});
   }
-  return true;
+  return slots;
 }
 
 }  // namespace
 
-bool add_job_call_type(PyObject* module) {
+bool add_job_entry_type(PyObject* module) {
   PyObject* type = PyType_FromSpec(&job_spec);
   if (type == nullptr) {
     return false;
   }
   job_type = reinterpret_cast<PyTypeObject*>(type);
-  return PyModule_AddObjectRef(module, "JobCall", type) == 0;
+  return PyModule_AddObjectRef(module, "JobEntry", type) == 0;
 }
 
-PyObject* make_job_call(std::shared_ptr<JobProgram> program, const std::vector<at::Tensor>& inputs,
-                        const std::vector<at::Tensor>& outputs, PyObject* shapes, PyObject* dtypes,
-                        bool as_tuple, PyObject* empty, PyObject* general) {
-  if (inputs.size() + outputs.size() > Views::kMost || !is_numpy_type(inputs) ||
-      !is_numpy_type(outputs)) {
-    Py_RETURN_NONE;
+bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
+               const std::vector<at::Tensor>& inputs, const std::vector<PyObject*>& input_dtypes,
+               const std::vector<at::Tensor>& outputs, const std::vector<PyObject*>& output_dtypes,
+               bool as_tuple) {
+  if (!PyObject_TypeCheck(entry, job_type)) {
+    return false;
   }
-  auto* object = reinterpret_cast<JobCallObject*>(job_type->tp_alloc(job_type, 0));
-  if (object == nullptr) {
-    return nullptr;
-  }
-  object->vectorcall = &job_vectorcall;
-  object->data = new JobCallData{
-      program, {}, {}, Py_NewRef(shapes), Py_NewRef(dtypes), Py_NewRef(empty), Py_NewRef(general),
-      as_tuple};
-  for (const at::Tensor& buffer : inputs) {
-    object->data->inputs.push_back({buffer, program->movable_uses(buffer)});
-  }
-  for (const at::Tensor& buffer : outputs) {
-    object->data->outputs.push_back({buffer, program->movable_uses(buffer)});
-  }
-  return reinterpret_cast<PyObject*>(object);
+  auto call = std::make_unique<JobCall>();
+  call->inputs = make_slots(*program, inputs, input_dtypes);
+  call->outputs = make_slots(*program, outputs, output_dtypes);
+  call->program = std::move(program);
+  call->as_tuple = as_tuple;
+  reinterpret_cast<JobEntryObject*>(entry)->call = call.release();
+  return true;
 }
 
 }  // namespace oneop

@@ -9,15 +9,16 @@
 
 namespace oneop {
 
-// Makes the type oneop._core.JobCall.
-bool add_job_call_type(PyObject* module);
+// Makes the type oneop._core.JobEntry, the base class of jobs. A call goes to the method `_call` of
+// the subclass until enter_job has been called, and then wherever the arguments are not arrays of
+// exactly the expected dtype and shape, or come by keyword.
+bool add_job_entry_type(PyObject* module);
 
-// A callable that takes one array for each input and returns one array (`as_tuple`: a tuple of
-// them). Whatever is not an array of exactly the expected dtype and shape, or comes by keyword, is
-// handed to `general` as it is. `shapes` and `dtypes` (numpy's) describe the outputs, for `empty`
-// to make new arrays.
-PyObject* make_job_call(std::shared_ptr<JobProgram> program, const std::vector<at::Tensor>& inputs,
-                        const std::vector<at::Tensor>& outputs, PyObject* shapes, PyObject* dtypes,
-                        bool as_tuple, PyObject* empty, PyObject* general);
+// Lets calls of the entry run the program: one array for each input gives one array (`as_tuple`: a
+// tuple of them). The dtypes are numpy's. False if `entry` is no JobEntry.
+bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
+               const std::vector<at::Tensor>& inputs, const std::vector<PyObject*>& input_dtypes,
+               const std::vector<at::Tensor>& outputs, const std::vector<PyObject*>& output_dtypes,
+               bool as_tuple);
 
 }  // namespace oneop

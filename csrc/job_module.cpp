@@ -85,22 +85,26 @@ py::dict describe_call(const std::string& name, const TensorsByArgument& inputs,
   });
 }
 
-py::object make_call(const std::shared_ptr<JobProgram>& program,
-                     const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs,
-                     const py::tuple& shapes, const py::tuple& dtypes, bool as_tuple,
-                     const py::object& empty, const py::object& general) {
-  PyObject* object = make_job_call(program, inputs, outputs, shapes.ptr(), dtypes.ptr(), as_tuple,
-                                   empty.ptr(), general.ptr());
-  if (object == nullptr) {
-    throw py::error_already_set();
+void enter(const py::object& entry, const std::shared_ptr<JobProgram>& program,
+           const std::vector<at::Tensor>& inputs, const py::list& input_dtypes,
+           const std::vector<at::Tensor>& outputs, const py::list& output_dtypes, bool as_tuple) {
+  const auto pointers = [](const py::list& list) {
+    std::vector<PyObject*> all;
+    for (const py::handle item : list) {
+      all.push_back(item.ptr());
+    }
+    return all;
+  };
+  if (!enter_job(entry.ptr(), program, inputs, pointers(input_dtypes), outputs,
+                 pointers(output_dtypes), as_tuple)) {
+    throw py::type_error("expected a JobEntry");
   }
-  return py::reinterpret_steal<py::object>(object);
 }
 
 }  // namespace
 
 void bind_jobs(py::module_& m) {
-  if (!add_job_call_type(m.ptr())) {
+  if (!add_job_entry_type(m.ptr())) {
     throw py::error_already_set();
   }
   py::class_<JobProgram, std::shared_ptr<JobProgram>>(m, "JobProgram")
@@ -113,9 +117,8 @@ void bind_jobs(py::module_& m) {
       .def("__len__", &JobProgram::size);
   m.def("describe_call", &describe_call, py::arg("name"), py::arg("inputs"),
         py::arg("output_counts"), py::arg("attrs"), py::arg("device_type"));
-  m.def("make_job_call", &make_call, py::arg("program"), py::arg("inputs"), py::arg("outputs"),
-        py::arg("shapes"), py::arg("dtypes"), py::arg("as_tuple"), py::arg("empty"),
-        py::arg("general"));
+  m.def("enter_job", &enter, py::arg("entry"), py::arg("program"), py::arg("inputs"),
+        py::arg("input_dtypes"), py::arg("outputs"), py::arg("output_dtypes"), py::arg("as_tuple"));
 }
 
 }  // namespace oneop

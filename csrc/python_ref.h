@@ -23,6 +23,17 @@ class Gil {
   PyGILState_STATE state_;
 };
 
+class ReleaseGil {
+ public:
+  ReleaseGil() : state_(PyEval_SaveThread()) {}
+  ~ReleaseGil() { PyEval_RestoreThread(state_); }
+  ReleaseGil(const ReleaseGil&) = delete;
+  ReleaseGil& operator=(const ReleaseGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 // A reference that may be copied and dropped by any thread.
 using PyShared = std::shared_ptr<PyObject>;
 PyShared share(PyObject* object);  // adds a reference; null gives null

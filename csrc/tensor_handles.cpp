@@ -71,6 +71,32 @@ class MaybeReleaseGil {
                                    layout.op->source.text());
 }
 
+// Tensors that the caller holds. To count them again would make torch take the GIL: Python knows
+// them.
+class BorrowedTensors {
+ public:
+  BorrowedTensors() = default;
+  ~BorrowedTensors() {
+    for (at::Tensor& tensor : tensors_) {
+      std::move(tensor).unsafeReleaseTensorImpl();
+    }
+  }
+  BorrowedTensors(const BorrowedTensors&) = delete;
+  BorrowedTensors& operator=(const BorrowedTensors&) = delete;
+
+  void reserve(size_t count) { tensors_.reserve(count); }
+  void push_back(oneop_handle handle) {
+    tensors_.emplace_back(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
+        handle == nullptr ? c10::UndefinedTensorImpl::singleton()
+                          : static_cast<c10::TensorImpl*>(handle)));
+  }
+  size_t size() const { return tensors_.size(); }
+  const at::Tensor& operator[](size_t i) const { return tensors_[i]; }
+
+ private:
+  c10::SmallVector<at::Tensor, 4> tensors_;
+};
+
 // A call of a library's, in the order of the op's definition.
 class Call {
  public:
@@ -86,7 +112,7 @@ class Call {
       }
       const bool is_list = layout_.inputs[arg] == Layout::Input::kList;
       expected = is_list ? arg : arg + 1;
-      tensors_.push_back(call.inputs[i] == nullptr ? at::Tensor() : tensor_of(call.inputs[i]));
+      tensors_.push_back(call.inputs[i]);
       arg_of_.push_back(static_cast<int32_t>(arg));
     }
   }
@@ -319,7 +345,7 @@ class Call {
   const TorchOp& op_;
   const Layout& layout_;
   const oneop_call& call_;
-  c10::SmallVector<at::Tensor, 4> tensors_;
+  BorrowedTensors tensors_;
   c10::SmallVector<int32_t, 8> arg_of_;
 };
 

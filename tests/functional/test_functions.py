@@ -133,3 +133,15 @@ def test_fake_tensors_go_through():
     with FakeTensorMode():
         out = oneop._C.fn_leaky(torch.empty(3, 4), 0.5)
     assert out.shape == (3, 4)
+
+
+def test_functor_may_keep_a_tensor(library):
+    first = torch.arange(4.0)
+    assert oneop._C.fn_previous(first).data_ptr() == first.data_ptr()
+    address = first.data_ptr()
+    del first
+    others = [torch.rand(4) for _ in range(8)]  # would take the memory if it were free
+    kept = oneop._C.fn_previous(torch.zeros(4))
+    assert kept.data_ptr() == address
+    assert all(other.data_ptr() != address for other in others)
+    assert torch.equal(kept, torch.arange(4.0))

@@ -1,6 +1,8 @@
 """global_function: what goes in and comes out, and what is refused."""
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -224,6 +226,26 @@ def test_jobs_of_several_threads(leaky_relu):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_jobs_of_python_kernels_in_several_threads():
+    """They run with the GIL: a thread that waits for its turn must let go of it."""
+    op = oneop.define("job_slow_twice(Tensor x) -> Tensor y", infer="elementwise")
+
+    @op.register_kernel("cpu")
+    def twice(x, out):
+        time.sleep(0.0005)
+        np.multiply(x, 2, out=out)
+
+    @oneop.global_function()
+    def job(x: tp.Numpy.Placeholder((5,))) -> tp.Numpy:
+        return op(op(x))
+
+    job(X)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(job, [X * factor for factor in range(40)], timeout=60))
+    for factor, result in enumerate(results):
+        np.testing.assert_array_equal(result, X * factor * 4)
 
 
 @pytest.mark.parametrize("backend", ["planned", "eager", "inductor"])

@@ -8,9 +8,8 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future as AsyncResult
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from torch.utils import _pytree as pytree
 
 from oneop import typing as tp
@@ -22,6 +21,11 @@ from oneop.jobs.function_config import FunctionConfig
 from oneop.jobs.job import CompiledJob, compile_traced
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.profile import JobProfile, profile_job
+
+if TYPE_CHECKING:
+    from oneop._core import JobEntry
+else:
+    JobEntry = core().JobEntry
 
 
 def global_function(
@@ -45,8 +49,11 @@ def global_function(
     return lambda fn: Job(fn, is_train=type == "train", backend=chosen, scope=scope)
 
 
-class Job:
-    """A function that is traced and planned once. Call it like the function."""
+class Job(JobEntry):
+    """A function that is traced and planned once. Call it like the function.
+
+    The base class takes a call on plain arrays and runs it in C++; what it does not take goes to `_call`.
+    """
 
     def __init__(
         self, fn: Callable[..., Any], *, is_train: bool, backend: str, scope: Mapping[str, Any] | None = None
@@ -59,12 +66,7 @@ class Job:
         self._is_train = is_train
         self._backend = backend
         self._compiled: CompiledJob | None = None
-        self._quick: Callable[..., Any] = self._call
         self._lock = threading.Lock()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the job."""
-        return self._quick(*args, **kwargs)
 
     def __repr__(self) -> str:
         """Return the name and kind of the job."""
@@ -98,7 +100,8 @@ class Job:
                 )
                 check_returns(self._signature, compiled.traced.output_spec)
                 self._compiled = compiled
-                self._quick = _quick_call(compiled, self._signature, self._call) or self._call
+                if _takes_arrays_only(compiled, self._signature):
+                    _enter(self, compiled)
             return self._compiled
 
     def _body(self, *flat: Any) -> Any:
@@ -137,8 +140,8 @@ def _worker() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="oneop-job")
 
 
-def _quick_call(compiled: CompiledJob, signature: Signature, general: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return the C++ entry where nothing but arrays goes in and out, else None."""
+def _takes_arrays_only(compiled: CompiledJob, signature: Signature) -> bool:
+    """Say whether nothing but arrays goes in and out, and nothing else is to be done around a run."""
     bound = compiled.bound
     plain = (
         bound is not None
@@ -150,20 +153,18 @@ def _quick_call(compiled: CompiledJob, signature: Signature, general: Callable[.
         and all(isinstance(p, tp.Placeholder) and p.kind == "Numpy" for _, p in signature.parameters)
     )
     spec = compiled.traced.output_spec
-    as_tuple = spec.type is tuple
-    if not plain or not (spec.is_leaf() or (as_tuple and all(child.is_leaf() for child in spec.children()))):
-        return None
-    returns = [signature.returns] if not as_tuple else list(getattr(signature.returns, "__args__", ()))
-    if not returns or any(kind not in (tp.Numpy, Ellipsis) for kind in returns):
-        return None
+    if not plain or not (spec.is_leaf() or (spec.type is tuple and all(child.is_leaf() for child in spec.children()))):
+        return False
+    returns = [signature.returns] if spec.is_leaf() else list(getattr(signature.returns, "__args__", ()))
+    return bool(returns) and all(kind in (tp.Numpy, Ellipsis) for kind in returns)
+
+
+def _enter(job: Job, compiled: CompiledJob) -> None:
+    bound = compiled.bound
     assert bound is not None
-    outputs = bound.outputs
     try:
-        dtypes = tuple(output.numpy().dtype for output in outputs)
+        inputs, outputs = ([buffer.numpy().dtype for buffer in buffers] for buffers in (bound.inputs, bound.outputs))
     except TypeError:  # numpy has no such dtype
-        return None
-    shapes = tuple(tuple(output.shape) for output in outputs)
-    entry: Callable[..., Any] | None = core().make_job_call(
-        bound.program, bound.inputs, outputs, shapes, dtypes, as_tuple, np.empty, general
-    )
-    return entry
+        return
+    as_tuple = not compiled.traced.output_spec.is_leaf()
+    core().enter_job(job, bound.program, bound.inputs, inputs, bound.outputs, outputs, as_tuple)

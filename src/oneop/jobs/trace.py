@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch._dynamo.config  # the first fake tensor would import it: over a second, better spent here than in a trace
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.utils import _pytree as pytree
 

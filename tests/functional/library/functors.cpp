@@ -19,6 +19,18 @@ class Leaky {
   std::shared_ptr<OpExpr> op_;
 };
 
+class Previous {
+ public:
+  Maybe<Tensor> operator()(const std::shared_ptr<Tensor>& x) const {
+    std::shared_ptr<Tensor> last = last_ == nullptr ? x : last_;
+    last_ = x;
+    return last;
+  }
+
+ private:
+  mutable std::shared_ptr<Tensor> last_;
+};
+
 class ByInt {
  public:
   Maybe<Tensor> operator()(const std::shared_ptr<Tensor>& x, int64_t n) const {
@@ -107,6 +119,7 @@ class ShapeOf {
 ONEFLOW_FUNCTION_LIBRARY(m) {
   m.add_functor<impl::Leaky>("FnLeaky");
   m.add_functor<impl::ByInt>("FnByInt");
+  m.add_functor<impl::Previous>("FnPrevious");
   m.add_functor<impl::ByString>("FnByString");
   m.add_functor<impl::ByTensor>("FnByTensor");
   m.add_functor<impl::Types>("FnTypes");

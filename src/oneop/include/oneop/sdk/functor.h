@@ -56,6 +56,31 @@ struct ReturnTraits<oneflow::Maybe<void>> {
   static void Send(oneflow::Maybe<void>&&, oneop_result*) {}
 };
 
+// An argument for the time of a call. The caller holds the tensors, so they are lent; a functor may
+// keep one for longer.
+template <class T>
+struct HeldArg {
+  explicit HeldArg(const oneop_value& value) : held(ValueTraits<T>::Read(value)) {}
+  T held;
+};
+template <>
+struct HeldArg<std::shared_ptr<oneflow::one::Tensor>> {
+  using Pointer = std::shared_ptr<oneflow::one::Tensor>;
+  explicit HeldArg(const oneop_value& value)
+      : is_lent(value.kind == ONEOP_VALUE_TENSOR),
+        held(is_lent ? oneflow::one::Tensor::OneopLend(value.value.tensor)
+                     : ValueTraits<Pointer>::Read(value)) {}
+  HeldArg(const HeldArg&) = delete;
+  HeldArg& operator=(const HeldArg&) = delete;
+  ~HeldArg() {
+    if (is_lent && held.use_count() > 1) {
+      held->OneopKeep();
+    }
+  }
+  bool is_lent;
+  Pointer held;
+};
+
 template <class F, class Signature>
 struct FunctorCall;
 template <class F, class R, class... A>
@@ -70,7 +95,7 @@ struct FunctorCall<F, R (F::*)(A...) const> {
                                      Digits(num_args)});
       }
       static const F functor;
-      return Run(functor, args, result, status, std::index_sequence_for<A...>());
+      return Run(functor, args, result, std::index_sequence_for<A...>());
     } catch (...) {
       return ReportCurrentException(nullptr, status, {nullptr, 0});
     }
@@ -78,9 +103,13 @@ struct FunctorCall<F, R (F::*)(A...) const> {
 
  private:
   template <size_t... I>
-  static int32_t Run(const F& functor, const oneop_value* args, oneop_result* result, oneop_status*,
+  static int32_t Run(const F& functor, const oneop_value* args, oneop_result* result,
                      std::index_sequence<I...>) {
-    R returned = functor(ValueTraits<std::decay_t<A>>::Read(args[I])...);
+    return RunHeld(functor, result, HeldArg<std::decay_t<A>>(args[I])...);
+  }
+  static int32_t RunHeld(const F& functor, oneop_result* result,
+                         const HeldArg<std::decay_t<A>>&... args) {
+    R returned = functor(args.held...);
     if (!returned.IsOk()) {
       Throw(returned.error());
     }

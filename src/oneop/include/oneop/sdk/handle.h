@@ -80,11 +80,26 @@ class Tensor {
   explicit Tensor(oneop_handle owned) : handle_(owned) {}
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
-  ~Tensor() { ::oneop::sdk::Release(handle_); }
+  ~Tensor() {
+    if (owns_) {
+      ::oneop::sdk::Release(handle_);
+    }
+  }
 
   static std::shared_ptr<Tensor> OneopBorrow(oneop_handle handle) {
     ::oneop::sdk::Retain(handle);
     return std::make_shared<Tensor>(handle);
+  }
+  // For as long as the caller holds the tensor. Whoever lends asks OneopKeep of what is still in
+  // use then. A reference of its own would be dear: the host may have to lock for it.
+  static std::shared_ptr<Tensor> OneopLend(oneop_handle handle) {
+    auto lent = std::make_shared<Tensor>(handle);
+    lent->owns_ = false;
+    return lent;
+  }
+  void OneopKeep() {
+    ::oneop::sdk::Retain(handle_);
+    owns_ = true;
   }
   oneop_handle oneop_handle_ptr() const { return handle_; }
 
@@ -132,6 +147,7 @@ class Tensor {
   }
 
   oneop_handle handle_;
+  bool owns_ = true;
 };
 
 class TensorTuple : public std::vector<std::shared_ptr<Tensor>> {
