@@ -13,10 +13,10 @@ from pathlib import Path
 import torch
 
 import oneop
-from benchmarks import builds, calls, imports, jobs, throughput
+from benchmarks import builds, calls, gpu, imports, jobs, throughput
 from benchmarks._report import print_bars, print_section
 
-SECTIONS = {"calls": calls, "throughput": throughput, "builds": builds, "imports": imports, "jobs": jobs}
+SECTIONS = {"calls": calls, "throughput": throughput, "builds": builds, "imports": imports, "jobs": jobs, "gpu": gpu}
 
 EPILOG = """\
 examples:

@@ -18,11 +18,14 @@ class Table:
     base: str
     unit: str = "us"
     note: str = ""
+    by_median: bool = False
 
     def ratio(self, name: str, to: str) -> float | None:
         """Return best time of one over best time of another, or None if one of them did not take part."""
         one, other = find(self.timings, name), find(self.timings, to)
-        return one.best / other.best if one and other else None
+        if one is None or other is None:
+            return None
+        return one.median / other.median if self.by_median else one.best / other.best
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -289,7 +289,7 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
   const Needs needs(layout, call);
   const bool has_grad = op.record().grad != nullptr;
   if (is_dual || (needs.any && !has_grad && !layout.op->has_flag(ONEOP_OP_NO_GRAD))) {
-    const TensorKernel* composition = find_composition(op.record(), call);
+    const TensorKernel* composition = find_composition(op.record(), call, true);
     if (composition != nullptr) {
       return run_composition(*composition, layout, args, call, stack);
     }

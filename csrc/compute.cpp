@@ -8,7 +8,10 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <atomic>
+
 #include "error.h"
+#include "fallback.h"
 #include "host.h"
 #include "host_cache.h"
 #include "small_cache.h"
@@ -33,6 +36,11 @@ at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
       return at::detail::empty_cpu(sizes, dtype);
     }
     return at::detail::empty_generic(sizes, host_cache(), cpu, dtype, std::nullopt);
+  }
+  if (device.is_cuda()) {  // what at::empty comes to, without the dispatcher; the device is current
+    constexpr c10::DispatchKeySet cuda(c10::DispatchKey::CUDA);
+    return at::detail::empty_generic(sizes, c10::GetAllocator(c10::kCUDA), cuda, dtype,
+                                     std::nullopt);
   }
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
 }
@@ -61,9 +69,13 @@ class Arranged {
     size_t at = 0;
     for (size_t a = 0; a < layout.inputs.size(); ++a) {
       const bool is_mutable = layout.op->input_traits[a].is_mutable;
+      const bool on_host = layout.op->inputs[a].on_host;
       for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
         const at::Tensor& tensor = *call.tensors[at];
-        if (any_strides || tensor.is_contiguous()) {
+        if (on_host && !tensor.is_cpu()) {
+          copies_.push_back(tensor.to(c10::kCPU).contiguous());
+          data_.push_back(copies_.back().mutable_data_ptr());
+        } else if (any_strides || tensor.is_contiguous()) {
           data_.push_back(pointer(tensor, is_mutable));
         } else {
           copies_.push_back(tensor.contiguous());
@@ -128,12 +140,51 @@ class DeviceScratch final : public ScratchPool {
 
 }  // namespace
 
+namespace {
+
+// Which tensors kernels read in host memory, wherever the others are; empty where there are none.
+c10::SmallVector<uint8_t, 8> tensors_on_host(const Layout& layout, const CallTensors& call) {
+  c10::SmallVector<uint8_t, 8> on_host;
+  if (!layout.has_host_inputs) {
+    return on_host;
+  }
+  for (size_t a = 0; a < layout.inputs.size(); ++a) {
+    on_host.append(call.counts[a], layout.op->inputs[a].on_host);
+  }
+  return on_host;
+}
+
+std::atomic<bool> syncs_kernels{false};
+
+// Errors of a kernel on a device come late, at some later call. Waiting here tells whose they are.
+void wait_for_kernel(const Layout& layout, const CallPlan& plan, c10::Device device) {
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  try {
+    guard.synchronizeStream(guard.getStream(device));
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    throw Error("OpRuntimeError", "op " + quoted(layout.op->name) + ": its kernel at " +
+                                      plan.kernel().source.text() + " failed on " + device.str() +
+                                      "\n  " + text.substr(0, text.find('\n')) +
+                                      "\n  the device is of no more use to this process");
+  }
+}
+
+}  // namespace
+
+void set_kernel_sync(bool is_on) { syncs_kernels = is_on; }
+
 c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call) {
   if (call.tensors.empty()) {
     const c10::IValue& device = args[layout.device_arg];
     return device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
   }
-  const c10::Device device = call.tensors[0]->device();
+  size_t first = 0;
+  const auto on_host = tensors_on_host(layout, call);
+  while (first + 1 < on_host.size() && on_host[first]) {
+    ++first;
+  }
+  const c10::Device device = call.tensors[first]->device();
   if (layout.device_arg >= 0 && args != nullptr && !args[layout.device_arg].isNone()) {
     const c10::Device wanted = args[layout.device_arg].toDevice();
     const bool same = wanted.type() == device.type() &&
@@ -144,8 +195,8 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
                                        wanted.str() + "\n  defined at " + layout.op->source.text());
     }
   }
-  for (size_t i = 1; i < call.tensors.size(); ++i) {
-    if (call.tensors[i]->device() == device) {
+  for (size_t i = first + 1; i < call.tensors.size(); ++i) {
+    if (call.tensors[i]->device() == device || (i < on_host.size() && on_host[i])) {
       continue;
     }
     std::string lines;
@@ -216,16 +267,29 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
   DeviceScratch scratch(device, call, inputs, *outputs);
   void* tmp = plan.tmp_bytes() > 0 ? scratch.allocate(plan.tmp_bytes()) : nullptr;
   plan.run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch));
+  if (!device.is_cpu() && syncs_kernels.load(std::memory_order_relaxed)) {
+    wait_for_kernel(layout, plan, device);
+  }
   inputs.write_back();
 }
 
-void compute(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKeySet,
+void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
              torch::jit::Stack* stack) {
   const Layout& layout = op.layout();
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
   const c10::Device device = device_of(layout, args, call);
-  const std::shared_ptr<const CallPlan> plan = find_plan(op, layout, args, call, device);
+  std::shared_ptr<const CallPlan> plan;
+  try {
+    plan = find_plan(op, layout, args, call, device);
+  } catch (const Error& error) {
+    if (!falls_back(error, device)) {
+      throw;
+    }
+  }
+  if (plan == nullptr) {
+    return compute_on_cpu(op, handle, keys, device, stack);
+  }
   OutputTensors outputs;
   run_plan(layout, call, *plan, device, &outputs);
   push_outputs(layout, outputs, stack);

@@ -27,6 +27,9 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
 void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan,
               c10::Device device, OutputTensors* outputs);
 
+// Wait after each kernel on a device other than the CPU, so that its errors are told with its name.
+void set_kernel_sync(bool is_on);
+
 // The plan for the arguments at `args`; cached.
 std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,
                                           const c10::IValue* args, const CallTensors& call,

@@ -30,6 +30,7 @@ struct ArgDef {
   int32_t count = 1;
   bool count_is_minimum = false;
   bool is_optional = false;
+  bool on_host = false;  // an input that kernels of every device read in host memory
 
   bool is_list() const { return count != 1 || count_is_minimum; }
   bool takes(int64_t given) const {

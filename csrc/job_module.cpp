@@ -79,6 +79,7 @@ py::dict describe_call(const std::string& name, const TensorsByArgument& inputs,
     info["tmp_bytes"] = plan.tmp_bytes();
     info["kernel"] = plan.kernel().source.text();
     info["language"] = plan.kernel().language;
+    info["cuda_graph"] = (plan.kernel().flags & ONEOP_KERNEL_CUDA_GRAPH) != 0;
     info["inplace"] = plan.inplace_proposals();
     info["any_strides"] = record.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
     return info;

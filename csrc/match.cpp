@@ -153,6 +153,9 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
           (record.op->source.is_python() ? "@oneop.ops." + record.op->name + ".register_kernel(...)"
                                          : "REGISTER_USER_KERNEL(" + op + ")") +
           ", or convert the inputs";
+  if (frame->get().device_type == ONEOP_DEVICE_CUDA) {
+    text += "\n  or let such calls run on the cpu, with copies: oneop.config.cpu_fallback(True)";
+  }
   throw Error("KernelNotFoundError", std::move(text));
 }
 

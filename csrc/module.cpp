@@ -3,6 +3,8 @@
 
 #include "call_entry.h"
 #include "call_spec.h"
+#include "compute.h"
+#include "fallback.h"
 #include "functional.h"
 #include "functions.h"
 #include "host_cache.h"
@@ -61,8 +63,8 @@ py::object composition_of(const std::string& name,
       }
       call.counts.push_back(static_cast<int32_t>(tensors.size()));
     }
-    const auto* kernel =
-        dynamic_cast<const PythonKernel*>(find_composition(Registry::global().get(name), call));
+    const auto* kernel = dynamic_cast<const PythonKernel*>(
+        find_composition(Registry::global().get(name), call, false));
     return kernel == nullptr ? py::object(py::none())
                              : py::reinterpret_borrow<py::object>(kernel->function.get());
   });
@@ -226,6 +228,8 @@ PYBIND11_MODULE(_core, m) {
       throw py::error_already_set();
     }
   });
+  m.def("set_cpu_fallback", &oneop::set_cpu_fallback, py::arg("is_on"));
+  m.def("set_kernel_sync", &oneop::set_kernel_sync, py::arg("is_on"));
   m.def("set_host_cache_limit", &oneop::set_host_cache_limit, py::arg("bytes"));
   m.def("host_cache_held", &oneop::host_cache_held);
   m.def("snapshot", &oneop::snapshot);

@@ -164,7 +164,8 @@ void set_matching(const py::dict& info, std::shared_ptr<PythonKernel> python, Ke
   def->owner = std::move(python);
 }
 
-const TensorKernel* find_composition(const OpRecord& record, const CallTensors& call) {
+const TensorKernel* find_composition(const OpRecord& record, const CallTensors& call,
+                                     bool is_for_autograd) {
   if (call.tensors.empty()) {
     return nullptr;
   }
@@ -195,7 +196,9 @@ const TensorKernel* find_composition(const OpRecord& record, const CallTensors& 
       best = kernel.get();
     }
   }
-  return best == nullptr ? nullptr : best->on_tensors.get();
+  // Launches are not ops: torch can record them, not differentiate them.
+  const bool launches = best != nullptr && best->language == "triton";
+  return best == nullptr || (launches && is_for_autograd) ? nullptr : best->on_tensors.get();
 }
 
 LibraryDefs read_python(const py::dict& description) {

@@ -35,7 +35,8 @@ class TensorKernel {
 
 // The composition that would run for these tensors, going by devices and dtypes alone; null where
 // another kernel would.
-const TensorKernel* find_composition(const OpRecord& record, const CallTensors& call);
+const TensorKernel* find_composition(const OpRecord& record, const CallTensors& call,
+                                     bool is_for_autograd);
 
 using TensorList = std::vector<at::Tensor>;  // torch::autograd::variable_list
 

@@ -29,6 +29,7 @@ struct Layout {
   int32_t output_counts_arg = -1;  // ops whose number of outputs is open return one list
   int32_t device_arg = -1;         // ops that may be called without any tensor
   bool mutates = false;
+  bool has_host_inputs = false;
   int32_t schema_version = 0;              // another one: other arguments
   std::vector<c10::IValue> attr_defaults;  // none where there is no default
   std::vector<PlanKey> attr_default_keys;  // the words that the defaults have in a call's key

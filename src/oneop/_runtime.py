@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from oneop.settings import settings
+
 if TYPE_CHECKING:
     from oneop import _core
 
@@ -38,6 +40,8 @@ def core() -> Any:
         del sys.modules["oneop._core"]
         raise
     module.set_traced_call(_traced_call)
+    module.set_cpu_fallback(settings.cpu_fallback)
+    module.set_kernel_sync(settings.sync_kernels)
     for hook in _loaded_hooks:
         hook(module)
     return module

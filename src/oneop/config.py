@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from oneop._loader import LoadedLibrary, load
+from oneop._runtime import core
 from oneop.errors import ArgumentError
 
 
@@ -14,6 +15,22 @@ def load_library(path: str | os.PathLike[str]) -> LoadedLibrary:
 
 
 load_library_now = load_library
+
+
+def cpu_fallback(is_on: bool) -> None:
+    """Let ops run on the CPU where they have no kernel for the device of their inputs; tensors are copied to and fro.
+
+    Each op that does so warns once. ONEOP_CPU_FALLBACK=1 does the same from the start.
+    """
+    core().set_cpu_fallback(bool(is_on))
+
+
+def sync_kernels(is_on: bool) -> None:
+    """Wait for each GPU kernel, so that its errors come at once and name the op and the kernel's file and line.
+
+    For finding faults: it is slow. ONEOP_SYNC_KERNELS=1 does the same from the start.
+    """
+    core().set_kernel_sync(bool(is_on))
 
 
 def gpu_device_num(num: int) -> None:

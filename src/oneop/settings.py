@@ -129,6 +129,12 @@ class Settings:
     verbose = Setting[bool](
         "ONEOP_VERBOSE", _flag, False, "Print every compiler command and its output.", type_name="0 or 1"
     )
+    cpu_fallback = Setting[bool](
+        "ONEOP_CPU_FALLBACK", _flag, False, "Run ops without a GPU kernel on the CPU, with copies.", type_name="0 or 1"
+    )
+    sync_kernels = Setting[bool](
+        "ONEOP_SYNC_KERNELS", _flag, False, "Wait for each GPU kernel and name it in errors.", type_name="0 or 1"
+    )
     csrc_dir = _path_setting("ONEOP_CSRC_DIR", "Sources of the core, for work on oneop itself.")
 
     cc = _text_setting("CC", "C compiler; its C++ sibling is used if CXX is not set.")

@@ -66,7 +66,16 @@ def cuda_flags(toolkit: Toolkit, host: Compiler, given: Sequence[str]) -> tuple[
     # Only if the user chose a compiler: nvcc has its own default, which is known to fit.
     chosen = ("-ccbin", host.command[-1]) if settings.cxx or settings.cc else ()
     arch = () if any("arch" in flag or "gencode" in flag for flag in given) else arch_flags(toolkit)
-    return ("-std=c++17", "-O3", "--expt-relaxed-constexpr", *chosen, "-Xcompiler", ",".join(passed), *arch)
+    return (
+        "-std=c++17",
+        "-O3",
+        "--expt-relaxed-constexpr",
+        "--extended-lambda",
+        *chosen,
+        "-Xcompiler",
+        ",".join(passed),
+        *arch,
+    )
 
 
 def arch_flags(toolkit: Toolkit) -> tuple[str, ...]:

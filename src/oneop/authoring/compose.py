@@ -39,7 +39,9 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
     chosen = core().composition_of(name, lists)
     if chosen is None:
         return NotImplemented
-    taken = _taken[chosen]
+    taken = _taken.get(chosen)
+    if taken is None:
+        return NotImplemented
     defaults = {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
     values = defaults | attrs
     keywords = {attr: values[attr] for attr in taken.attrs}

@@ -191,8 +191,8 @@ def register_source(
     """Register a kernel from C++ (or, for "cuda", CUDA) text, which is built and loaded at once.
 
     `text` is the body of the kernel. In it inputs and outputs are pointers to T by their names, `n` is the number of
-    elements of the first output, attributes are values, and `ctx` is the SDK's context for the rest. `header` comes
-    before the kernel: includes, helpers, `__global__` functions.
+    elements of the first output, attributes are values, and `ctx` is the SDK's context for the rest; in CUDA `stream`
+    is where to launch. `header` comes before the kernel: includes, helpers, `__global__` functions.
     """
     inline.register_text(
         book.schema_of(_name(op)),

@@ -19,7 +19,10 @@ _CPP = {
     torch.int32: ("int32_t", "DataType::kInt32"),
     torch.int64: ("int64_t", "DataType::kInt64"),
     torch.uint8: ("uint8_t", "DataType::kUInt8"),
+    torch.float16: ("float16", "DataType::kFloat16"),
+    torch.bfloat16: ("bfloat16", "DataType::kBFloat16"),
 }
+_CUDA = {torch.float16: "half", torch.bfloat16: "nv_bfloat16"}  # where its types have other names
 _ATTRS = {
     "int": "int64_t",
     "int32": "int32_t",
@@ -82,18 +85,26 @@ def _unit(
     for attr in schema.attrs:
         if attr.type in _ATTRS:
             lines.append(f'[[maybe_unused]] const auto& {attr.name} = ctx->Attr<{_ATTRS[attr.type]}>("{attr.name}");')
+    if device == "cuda":
+        lines.append("[[maybe_unused]] const cudaStream_t stream = ctx->device_ctx()->cuda_stream();")
     place = f'#line {source.line + 1} "{source.file}"'
     tag = "kCUDA" if device == "cuda" else "kCPU"
     registrations = "\n".join(
-        f'REGISTER_USER_KERNEL("{schema.name}").SetCreateFn<SourceKernel<{_CPP[dtype][0]}>>()\n'
+        f'REGISTER_USER_KERNEL("{schema.name}").SetCreateFn<SourceKernel<{_cpp_type(dtype, device)}>>()\n'
         f"    .SetIsMatchedHob((user_op::HobDeviceType() == DeviceType::{tag}) &&\n"
         f'                     (user_op::HobDataType("{first}", 0) == {_CPP[dtype][1]})).SetPriority({priority});'
         for dtype in dtypes
     )
     nl = "\n    "
+    includes = '#include "oneflow/core/framework/framework.h"'
+    if device == "cuda":
+        includes += (
+            '\n#include "oneflow/core/cuda/elementwise.cuh"\n#include "oneflow/core/cuda/reduce.cuh"'
+            '\n#include "oneflow/core/device/cuda_util.h"'
+        )
     return f"""#include <algorithm>
 #include <cmath>
-#include "oneflow/core/framework/framework.h"
+{includes}
 
 {header}
 
@@ -117,3 +128,7 @@ class SourceKernel final : public user_op::OpKernel {{
 }}  // namespace
 }}  // namespace oneflow
 """
+
+
+def _cpp_type(dtype: torch.dtype, device: str) -> str:
+    return _CUDA.get(dtype, _CPP[dtype][0]) if device == "cuda" else _CPP[dtype][0]

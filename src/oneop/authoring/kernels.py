@@ -135,8 +135,18 @@ def numpy_dtype(dtype: torch.dtype) -> Any:
 def _torch(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
     from oneop.authoring.compose import make_traceable
 
+    make_traceable(schema, function, taken_by(function, schema, "kernel", source))
+    return _on_tensors(schema, function, source)
+
+
+def _triton(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
+    """Take a function that launches kernels; torch.compile looks through it only where it uses `wrap_triton`."""
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+    return (_torch if "wrap_triton" in names else _on_tensors)(schema, function, source)
+
+
+def _on_tensors(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
     taken = taken_by(function, schema, "kernel", source)
-    make_traceable(schema, function, taken)
     return "torch", {
         "function": function,
         "attrs": list(taken.attrs),
@@ -152,4 +162,4 @@ def _numba(schema: Schema, function: Callable[..., Any], source: Source) -> tupl
     return "native", compile_kernel(schema, function, source)
 
 
-LANGUAGES: dict[str, Language] = {"numpy": _numpy, "torch": _torch, "numba": _numba, "triton": _torch}
+LANGUAGES: dict[str, Language] = {"numpy": _numpy, "torch": _torch, "numba": _numba, "triton": _triton}

@@ -74,7 +74,7 @@ class Job(JobEntry):
 
     def plan(self) -> PlanView:
         """Return the plan, made now if the job has not run yet. Print it, or write it with `to_html`."""
-        return PlanView(self.compile().plan)
+        return self.compile().view_plan()
 
     def profile(self, count: int = 20) -> JobProfile:
         """Run the job `count` times on what its inputs hold, and return the time and bytes of each step.
@@ -97,6 +97,7 @@ class Job(JobEntry):
                     self._signature.input_specs(),
                     is_train=self._is_train,
                     backend=self._backend,
+                    from_host=_is_for_arrays(self._signature),
                 )
                 check_returns(self._signature, compiled.traced.output_spec)
                 self._compiled = compiled
@@ -138,6 +139,12 @@ class _Pending:
 def _worker() -> ThreadPoolExecutor:
     """Return the one thread on which asynchronous jobs run, in order."""
     return ThreadPoolExecutor(1, thread_name_prefix="oneop-job")
+
+
+def _is_for_arrays(signature: Signature) -> bool:
+    """Say whether only numpy arrays go in and come out, in whatever structure."""
+    placeholders = pytree.tree_leaves([p for _, p in signature.parameters])
+    return "Tensor" not in repr(signature.returns) and all(p.kind != "Tensor" for p in placeholders)
 
 
 def _takes_arrays_only(compiled: CompiledJob, signature: Signature) -> bool:

@@ -25,7 +25,12 @@ class TensorJob:
             if not isinstance(example, torch.Tensor):
                 raise ArgumentError(f'job "{name}", input {i}: expected a tensor, found {type(example).__name__}')
             specs.append(InputSpec(name=f"input {i}", shape=tuple(example.shape), dtype=example.dtype))
-        self.compiled: CompiledJob = compile_traced(name, fn, specs, is_train=False, backend=backend)
+        devices = {example.device for example in examples}
+        if len(devices) > 1:
+            found = ", ".join(sorted(map(str, devices)))
+            raise ArgumentError(f'job "{name}": its inputs must be on one device, found {found}')
+        device = devices.pop() if devices else None
+        self.compiled: CompiledJob = compile_traced(name, fn, specs, is_train=False, backend=backend, device=device)
 
     def __call__(self, *inputs: torch.Tensor) -> Any:
         """Run the job. Raises `ArgumentError` for other shapes or dtypes than those it was traced for."""
@@ -47,7 +52,7 @@ class TensorJob:
 
     def plan(self) -> PlanView:
         """Return the plan."""
-        return PlanView(self.compiled.plan)
+        return self.compiled.view_plan()
 
     def profile(self, count: int = 20) -> JobProfile:
         """Return the time and bytes of each step."""
@@ -82,7 +87,9 @@ class Graph:
         """Return the planned job for inputs like these."""
         if "_jobs" not in vars(self):
             raise ArgumentError(f"{type(self).__name__}: call super().__init__() in its __init__")
-        key = tuple((tuple(value.shape), value.dtype) for value in inputs if isinstance(value, torch.Tensor))
+        key = tuple(
+            (tuple(value.shape), value.dtype, value.device) for value in inputs if isinstance(value, torch.Tensor)
+        )
         job = self._jobs.get(key)
         if job is None:
             job = self._jobs[key] = TensorJob(type(self).__name__, self.build, inputs, self.backend)

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 
 from oneop.errors import ArgumentError
+from oneop.jobs.device import DeviceRunner
 from oneop.jobs.passes import simplify
+from oneop.jobs.plan_view import PlanView
 from oneop.jobs.planner import JobPlan, plan_job
 from oneop.jobs.program import BoundJob, bind_job
 from oneop.jobs.session import current_session
@@ -21,17 +23,23 @@ BACKENDS = ("planned", "inductor", "eager")
 class CompiledJob:
     """A traced job with a way to run it. Tensors in, tensors out; what comes out is overwritten by the next run."""
 
-    def __init__(self, traced: TracedJob, backend: str) -> None:
-        """Simplify, plan and bind the graph, as the backend needs it."""
+    def __init__(self, traced: TracedJob, backend: str, from_host: bool) -> None:
+        """Simplify, plan and bind the graph, as the backend needs it.
+
+        `from_host`: all inputs come from the CPU's memory and all results go there.
+        """
         self.traced = traced
         self.backend = backend
         self.lock = threading.RLock()
         self._session = current_session()
         simplify(traced.graph)
         self.bound: BoundJob | None = None
+        self.runner: DeviceRunner | None = None
         self._function: Callable[..., Sequence[torch.Tensor]] | None = None
         if backend == "planned":
             self.bound = bind_job(plan_job(traced))
+            if traced.device.type == "cuda":
+                self.runner = DeviceRunner(self.bound, from_host=from_host)
         elif backend == "inductor":
             self._function = torch.compile(traced.graph, backend="inductor", fullgraph=True)
         else:
@@ -47,6 +55,8 @@ class CompiledJob:
         return list(outputs[: self.traced.num_outputs])
 
     def _run_bound(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        if self.runner is not None:
+            return self.runner.run(inputs)
         assert self.bound is not None
         for buffer, value in zip(self.bound.inputs, inputs, strict=True):
             buffer.copy_(value)
@@ -74,6 +84,10 @@ class CompiledJob:
         for watch, value in zip(self.traced.watches, outputs[self.traced.num_outputs :], strict=True):
             watch.callback(value.detach().cpu().numpy().copy())
 
+    def view_plan(self) -> PlanView:
+        """Return the plan for people, with how it is run."""
+        return PlanView(self.plan, self.runner.note() if self.runner is not None else "")
+
     @property
     def plan(self) -> JobPlan:
         """The plan. Raises `ArgumentError` for backends that have none."""
@@ -83,9 +97,16 @@ class CompiledJob:
 
 
 def compile_traced(
-    name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], *, is_train: bool, backend: str
+    name: str,
+    fn: Callable[..., Any],
+    inputs: Sequence[InputSpec],
+    *,
+    is_train: bool,
+    backend: str,
+    from_host: bool = False,
+    device: torch.device | None = None,
 ) -> CompiledJob:
     """Trace a function and prepare it to run."""
     if backend not in BACKENDS:
         raise ArgumentError(f'job "{name}": expected a backend of {", ".join(BACKENDS)}, found {backend!r}')
-    return CompiledJob(trace_job(name, fn, inputs, is_train, current_session()), backend)
+    return CompiledJob(trace_job(name, fn, inputs, is_train, current_session(), device), backend, from_host)

@@ -14,9 +14,10 @@ from oneop.jobs.planner import FOREVER, Buffer, JobPlan, Step
 class PlanView:
     """What `job.plan()` returns. Print it, or write a page with `to_html`."""
 
-    def __init__(self, plan: JobPlan) -> None:
-        """Keep the plan."""
+    def __init__(self, plan: JobPlan, note: str = "") -> None:
+        """Keep the plan; `note` says how it is run."""
         self.plan = plan
+        self.note = note
 
     def __str__(self) -> str:
         """Return a table of steps: op, results, kernel, place in the arena, lifetime."""
@@ -35,6 +36,8 @@ class PlanView:
     def _lines(self) -> Iterator[str]:
         plan = self.plan
         yield summary(plan)
+        if self.note:
+            yield self.note
         rows = [step_row(number, step) for number, step in enumerate(plan.steps)]
         widths = [max(len(row[i]) for row in [HEADER, *rows]) for i in range(len(HEADER))]
         for row in [HEADER, *rows]:
@@ -58,10 +61,14 @@ def summary(plan: JobPlan) -> str:
 def step_row(number: int, step: Step) -> tuple[str, ...]:
     """Return the cells of a step."""
     results = ", ".join(tensor_text(like) for _, like in step.outputs)
+    name = step.name
+    if step.kind == "cpu":
+        count = len(step.node.all_input_nodes)
+        name += f" (copied to the cpu: {count}, back: {len(step.outputs)})"
     place = ", ".join(place_text(buffer) for buffer, _ in step.outputs)
     alive = ", ".join(f"{b.first}-{'end' if b.last == FOREVER else b.last}" for b, _ in step.outputs)
     notes = "yes" if step.in_place else ""
-    return (str(number), step.kind, step.name, results, place, alive, notes, step.kernel)
+    return (str(number), step.kind, name, results, place, alive, notes, step.kernel)
 
 
 def place_text(buffer: Buffer) -> str:

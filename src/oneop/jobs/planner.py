@@ -14,7 +14,7 @@ import torch
 from torch.fx import Node
 
 from oneop._runtime import core
-from oneop.errors import ArgumentError
+from oneop.errors import ArgumentError, KernelNotFoundError
 from oneop.jobs.memory import Lifetime, MemoryPlan, plan_memory
 from oneop.jobs.schema import (
     CONSTANT_MAKERS,
@@ -46,7 +46,11 @@ class Buffer:
 
 @dataclass(eq=False, kw_only=True)
 class Step:
-    """One thing to do at run time. `kind` is "kernel", "torch", "copy" or "python"."""
+    """One thing to do at run time.
+
+    `kind` is "kernel", "torch", "python" (an op that allocates, its results are copied) or, in a job on a GPU, "cpu": a
+    kernel for the CPU, with copies before and after.
+    """
 
     kind: str
     node: Node
@@ -56,6 +60,8 @@ class Step:
     copies: dict[Node, Buffer] = field(default_factory=dict)  # inputs that must be contiguous and are not
     tmp: Buffer | None = None
     in_place: bool = False
+    cpu_tmp_bytes: int = 0  # scratch of a kernel on the CPU
+    cuda_graph: bool = False  # the kernel may be recorded in a CUDA graph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,8 +203,19 @@ class _Planner:
         self.buffer_of[node] = Buffer("constant", _nbytes(value), -1, FOREVER)
 
     def _plan_kernel(self, i: int, node: Node, values: list[torch.Tensor]) -> None:
-        call = describe_call(node, values)
-        step = Step(kind="kernel", node=node, name=node.target.name(), kernel=call["kernel"])  # type: ignore[union-attr]
+        call, kind = _choose_place(node, values)
+        step = Step(
+            kind=kind,
+            node=node,
+            name=node.target.name(),  # type: ignore[union-attr]
+            kernel=call["kernel"],
+            cuda_graph=call["cuda_graph"] or call["language"] == "triton",
+        )
+        if kind == "cpu":
+            step.cpu_tmp_bytes = call["tmp_bytes"]
+            self._add_outputs(i, node, values, step, {})
+            self.steps.append(step)
+            return
         inputs = _tensor_inputs(node)
         for argument in inputs:
             if not call["any_strides"] and not argument.meta["val"].is_contiguous():
@@ -281,7 +298,27 @@ class _Planner:
         return tuple(planned)
 
 
-def describe_call(node: Node, values: list[torch.Tensor]) -> dict[str, Any]:
+#: Languages of kernels that only a CPU can run.
+_CPU_LANGUAGES = ("numpy", "numba", "python")
+
+
+def _choose_place(node: Node, values: list[torch.Tensor]) -> tuple[dict[str, Any], str]:
+    """Return the call and "kernel", or "cpu" for a Python kernel in a job on a GPU."""
+    try:
+        return describe_call(node, values), "kernel"
+    except KernelNotFoundError:
+        if not values or values[0].device.type == "cpu":
+            raise
+        try:
+            call = describe_call(node, values, on_cpu=True)
+        except KernelNotFoundError:
+            call = {}
+        if call.get("language") not in _CPU_LANGUAGES:
+            raise
+        return call, "cpu"
+
+
+def describe_call(node: Node, values: list[torch.Tensor], *, on_cpu: bool = False) -> dict[str, Any]:
     """Return what the core says about a call of an op of ours: kernel, scratch, in-place proposals."""
     from oneop.registry import get_op
 
@@ -297,7 +334,7 @@ def describe_call(node: Node, values: list[torch.Tensor]) -> dict[str, Any]:
     else:
         counts = [arg.count for arg in op.outputs]
     given = {name: value for name, value in attrs.items() if value is not None}
-    device = {"cpu": 1, "cuda": 2}.get(values[0].device.type if values else "cpu", 1)
+    device = 2 if values and values[0].device.type == "cuda" and not on_cpu else 1
     return core().describe_call(op.name, inputs, counts, given, device)  # type: ignore[no-any-return]
 
 

@@ -101,6 +101,8 @@ class _Binder:
             self.env[node] = tuple(next(rest) if isinstance(v, torch.Tensor) else None for v in node.meta["val"])
         if step.kind == "kernel":
             self._bind_kernel(step, tensors)
+        elif step.kind == "cpu":
+            self._bind_cpu_kernel(step, tensors)
         elif step.kind == "python":
             self.program.add_function(self._function_of(step, tensors))
         elif changed_inputs(node):
@@ -131,6 +133,21 @@ class _Binder:
         if step.tmp is not None:
             tmp = self.arena[step.tmp.offset : step.tmp.offset + step.tmp.nbytes]
         self.program.add_op(step.node.target._opname, tuple(arguments), tensors, tmp)  # type: ignore[union-attr]
+
+    def _bind_cpu_kernel(self, step: Step, tensors: list[torch.Tensor]) -> None:
+        """Copy the inputs to the CPU, run the kernel there, copy the results back."""
+        copies: dict[Node, torch.Tensor] = {}
+        for argument in step.node.all_input_nodes:
+            value = argument.meta["val"]
+            copies[argument] = torch.empty(value.shape, dtype=value.dtype)
+            self._add_torch(aten.copy_.default, [copies[argument], self.env[argument], False])
+        arguments = torch.fx.node.map_arg(full_arguments(step.node), lambda node: copies[node])
+        results = [torch.empty(tensor.shape, dtype=tensor.dtype) for tensor in tensors]
+        tmp_bytes = step.cpu_tmp_bytes
+        tmp = torch.empty(tmp_bytes, dtype=torch.uint8) if tmp_bytes else None
+        self.program.add_op(step.node.target._opname, tuple(arguments), results, tmp)  # type: ignore[union-attr]
+        for tensor, result in zip(tensors, results, strict=True):
+            self._add_torch(aten.copy_.default, [tensor, result, False])
 
     def _add_torch(self, op: Any, arguments: list[Any]) -> None:
         converted = [

@@ -49,11 +49,19 @@ class TracedJob:
 
 
 def trace_job(
-    name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_train: bool, session: Session
+    name: str,
+    fn: Callable[..., Any],
+    inputs: Sequence[InputSpec],
+    is_train: bool,
+    session: Session,
+    device: torch.device | None = None,
 ) -> TracedJob:
-    """Return the graph of a job. Errors of the function pass through, with a note that names the job."""
+    """Return the graph of a job. Errors of the function pass through, with a note that names the job.
+
+    It is on `device`, else where its first `scope.placement` says, else on the CPU.
+    """
     try:
-        return _trace(name, fn, inputs, is_train, session)
+        return _trace(name, fn, inputs, is_train, session, device)
     except (DynamicOutputShapeException, DataDependentOutputException) as error:
         raise ArgumentError(
             f'job "{name}": what {error.func} gives depends on the data, and a job is planned before there are any\n'
@@ -65,10 +73,15 @@ def trace_job(
 
 
 def _trace(
-    name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_train: bool, session: Session
+    name: str,
+    fn: Callable[..., Any],
+    inputs: Sequence[InputSpec],
+    is_train: bool,
+    session: Session,
+    device: torch.device | None,
 ) -> TracedJob:
-    found = _discover(name, fn, inputs, is_train)
-    device = found.devices[0] if found.devices else torch.device("cpu")
+    found = _discover(name, fn, inputs, is_train, device or torch.device("cpu"))
+    device = device or (found.devices[0] if found.devices else torch.device("cpu"))
     variables = [session.variable(spec, device) for spec in found.variables.values()]
     optimizer = found.minimized[0] if found.minimized else None
     shared = _prepare_state(name, optimizer, variables, session, device)
@@ -119,15 +132,18 @@ def _make_graph(step: Callable[..., Any], *examples: list[torch.Tensor]) -> torc
     return make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
 
 
-def _discover(name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_train: bool) -> JobContext:
+def _discover(
+    name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_train: bool, device: torch.device
+) -> JobContext:
     with FakeTensorMode(allow_non_fake_inputs=True):
 
         def make_variable(spec: VariableSpec, _: torch.device) -> torch.Tensor:
-            return torch.empty(spec.shape, dtype=spec.dtype, requires_grad=is_train and spec.trainable)
+            trains = is_train and spec.trainable
+            return torch.empty(spec.shape, dtype=spec.dtype, device=device, requires_grad=trains)
 
         context = JobContext(name, is_train, make_variable)
         with tracing(context):
-            fn(*[torch.empty(spec.shape, dtype=spec.dtype) for spec in inputs])
+            fn(*[torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in inputs])
     if is_train and context.minimized is None:
         raise ArgumentError(
             f'job "{name}" is a train job without an optimizer\n'

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 1
+#define ONEOP_ABI_MINOR 2
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* --- Codes. A number, once given, keeps its meaning.
@@ -412,6 +412,8 @@ typedef struct oneop_arg_def {
   int32_t count_is_minimum;
   int32_t is_optional; /* then 0 tensors are right too */
   const char* name;
+  int32_t on_host; /* since 1.2: an input that kernels of every device read in host memory */
+  int32_t reserved;
 } oneop_arg_def;
 
 typedef struct oneop_attr_def {

@@ -97,6 +97,13 @@ class Arena {
   Block* blocks_ = nullptr;
 };
 
+// REGISTER_OP_HOST_MEMORY_INPUT
+struct HostInput {
+  const char* op;
+  const char* arg;
+  const HostInput* next;
+};
+
 // Filled by the static constructors of the author's files, in any order, so it must be
 // constant-initialised itself.
 struct Library {
@@ -105,6 +112,7 @@ struct Library {
   PointerList grads;
   PointerList eager_grads;  // OpExprGradFunction; see Describe
   PointerList functions;
+  const HostInput* host_inputs;
   void (*link_functions)();  // fills in `functions`
   Arena arena;
   const oneop_host* host;
@@ -123,6 +131,16 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   }
   if (library.link_functions != nullptr && library.functions.count == 0) {
     library.link_functions();
+  }
+  for (const HostInput* host = library.host_inputs; host != nullptr; host = host->next) {
+    for (int32_t i = 0; i != library.ops.count; ++i) {
+      const auto* op = static_cast<const oneop_op_def*>(library.ops.data[i]);
+      for (int32_t k = 0; k != op->num_inputs && std::strcmp(op->name, host->op) == 0; ++k) {
+        if (std::strcmp(op->inputs[k]->name, host->arg) == 0) {
+          const_cast<oneop_arg_def*>(op->inputs[k])->on_host = 1;
+        }
+      }
+    }
   }
   // An op with both kinds of gradient uses the one of REGISTER_USER_OP_GRAD.
   for (int32_t i = 0; i != library.eager_grads.count; ++i) {

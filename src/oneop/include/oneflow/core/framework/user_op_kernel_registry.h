@@ -146,6 +146,9 @@ class OpKernelRegistry {
     if constexpr (std::is_base_of_v<CudaGraphSupport, T>) {
       def_.flags |= ONEOP_KERNEL_CUDA_GRAPH;
     }
+#if defined(__CUDACC__)
+    def_.compute = &ComputeAndCheckLaunch<T>;
+#endif
     if constexpr (::oneop::sdk::kHasState<T>) {
       def_.create_state = &CreateState<>;
       def_.destroy_state = [](void* state) { delete static_cast<StatePointer*>(state); };
@@ -268,6 +271,28 @@ class OpKernelRegistry {
       return ::oneop::sdk::ReportCurrentException(frame, status, Place{});
     }
   }
+
+#if defined(__CUDACC__)
+  // A launch that fails says so to nobody unless it is asked.
+  template <class>
+  static int32_t ComputeAndCheckLaunch(void* kernel, oneop_frame* frame, void* state,
+                                       const void* cache, oneop_status* status) {
+    const int32_t code = Compute(kernel, frame, state, cache, status);
+    if (code != ONEOP_OK || frame->device_type != ONEOP_DEVICE_CUDA) {
+      return code;
+    }
+    const cudaError_t error = cudaGetLastError();
+    if (ONEOP_LIKELY(error == cudaSuccess)) {
+      return ONEOP_OK;
+    }
+    try {
+      ::oneop::sdk::Throw(Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+                          << "a CUDA kernel could not be launched: " << cudaGetErrorString(error));
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, Place{});
+    }
+  }
+#endif
 
   Place place() const { return {def_.file, def_.line}; }
 

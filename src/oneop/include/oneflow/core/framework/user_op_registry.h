@@ -219,8 +219,13 @@ class OpRegistry {
   }
   static const oneop_arg_def* NewArg(std::string_view name, int32_t count, int32_t is_minimum,
                                      int32_t is_optional) {
-    return new oneop_arg_def{sizeof(oneop_arg_def), count, is_minimum, is_optional,
-                             ::oneop::sdk::library.arena.CopyText(name)};
+    return new oneop_arg_def{sizeof(oneop_arg_def),
+                             count,
+                             is_minimum,
+                             is_optional,
+                             ::oneop::sdk::library.arena.CopyText(name),
+                             0,
+                             0};
   }
   ONEOP_COLD oneop_attr_def* NewAttr(std::string_view name, UserOpAttrType type) {
     oneop_attr_def* attr = new oneop_attr_def{};
@@ -341,6 +346,14 @@ struct CheckAttrFnUtil {
   }
 };
 
+ONEOP_COLD inline const ::oneop::sdk::HostInput& AddHostInput(std::string_view op,
+                                                              std::string_view arg) {
+  ::oneop::sdk::Library& library = ::oneop::sdk::library;
+  library.host_inputs = new ::oneop::sdk::HostInput{
+      library.arena.CopyText(op), library.arena.CopyText(arg), library.host_inputs};
+  return *library.host_inputs;
+}
+
 ONEOP_COLD inline OpRegistry& NewOp(std::string_view name, const char* file, int32_t line) {
   return *new OpRegistry(name, file, line);  // lives as long as the library
 }
@@ -351,6 +364,11 @@ ONEOP_COLD inline OpRegistry& NewOp(std::string_view name, const char* file, int
 #define REGISTER_USER_OP(name)                                            \
   static const ::oneop::sdk::Registered ONEOP_CAT(oneop_op_, __COUNTER__) \
       __attribute__((unused)) = ::oneflow::user_op::NewOp(name, __FILE__, __LINE__)
+// Kernels of every device read this input in host memory. For ops of the same library; all tensors
+// of the argument, whatever the index.
+#define REGISTER_OP_HOST_MEMORY_INPUT(op_type, arg, index)                  \
+  static const ::oneop::sdk::Registered ONEOP_CAT(oneop_host_, __COUNTER__) \
+      __attribute__((unused)) = ::oneflow::user_op::AddHostInput(op_type, arg)
 #define REGISTER_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name).SupportCpuOnly()
 #define REGISTER_NO_GRAD_USER_OP(name) REGISTER_USER_OP(name).NoGrad()
 #define REGISTER_NO_GRAD_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name).NoGrad().SupportCpuOnly()
