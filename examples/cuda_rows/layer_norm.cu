@@ -128,9 +128,9 @@ struct Sums<kSize, kPacks, true> {
   __device__ float& At(int p, int i) { return shared[(p * kSize + i) * blockDim.x]; }
 };
 
-// Beyond this many numbers a thread the registers do not suffice.
-template <int kSize, int kPacks>
-constexpr bool kSumsInShared = kSize * kPacks > 8;
+// Where so many threads hold so many numbers the registers do not suffice.
+template <int kSize, int kPacks, int kThreads>
+constexpr bool kSumsInShared = kSize * kPacks > 8 && kThreads > 256;
 
 // `sums` has two rows for each block: its part of dgamma and of dbeta.
 template <typename T, int kSize, int kPacks, int kThreads>
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kThreads)
                   const float* inv_std, const T* dy, T* dx, float* sums) {
   extern __shared__ float memory[];
   const int num_packs = cols / kSize;
-  constexpr bool kInShared = kSumsInShared<kSize, kPacks>;
+  constexpr bool kInShared = kSumsInShared<kSize, kPacks, kThreads>;
   Sums<kSize, kPacks, kInShared> gamma_sums;
   Sums<kSize, kPacks, kInShared> beta_sums;
   gamma_sums.Start(memory);
@@ -265,7 +265,7 @@ class LayerNormGradKernel final : public user_op::OpKernel, public user_op::Cuda
         cols, rows::IsAligned({in, gamma, dy, dx}),
         [&](auto size, auto packs, auto most, int threads) {
           const auto kernel = &LayerNormGrad<T, size(), packs(), most()>;
-          const int shared = kSumsInShared<size(), packs()>
+          const int shared = kSumsInShared<size(), packs(), most()>
                                  ? int{2 * sizeof(float)} * size() * packs() * threads
                                  : 0;
           blocks =
