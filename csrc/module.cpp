@@ -9,6 +9,7 @@
 #include "functions.h"
 #include "host_cache.h"
 #include "job_module.h"
+#include "kernel_run.h"
 #include "plugin.h"
 #include "python_op.h"
 #include "sbp.h"
@@ -206,6 +207,7 @@ PYBIND11_MODULE(_core, m) {
     throw py::error_already_set();
   }
   oneop::bind_jobs(m);
+  oneop::bind_kernel_run(m);
   if (!oneop::add_function_type(m.ptr())) {
     throw py::error_already_set();
   }

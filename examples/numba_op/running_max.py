@@ -18,6 +18,11 @@ def infer(x):
     return x, x.like(dtype=torch.int64)
 
 
+@running_max.register_check
+def check(x):
+    return x.ndim == 1 or f"x has {x.ndim} axes, expected 1"
+
+
 @running_max.register_kernel("cpu", language="numba")
 def kernel(x, out):
     value, index = out

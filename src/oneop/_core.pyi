@@ -117,3 +117,14 @@ def make_function(name: str) -> Function: ...
 
 class JobEntry:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class KernelRun:
+    """One kernel of an op on the caller's buffers; see kernel_run.cpp."""
+
+    def __init__(self, op: str, kernel: int, args: tuple[Any, ...]) -> None: ...
+    tmp_bytes: int
+    works_on_tensors: bool
+    has_work: bool
+    outputs: list[tuple[tuple[int, ...], torch.dtype]]
+    overrun: list[tuple[int, int]]
+    def run(self, outputs: Sequence[torch.Tensor], tmp: torch.Tensor | None) -> list[torch.Tensor]: ...

@@ -86,6 +86,18 @@ _DTYPES = {
 }
 
 
+_BY_NUMBER = {code: dtype for dtype, code in _DTYPES.items()}
+
+
+def dtypes_of(kind: str, value: Any) -> Any:
+    """Return an attribute of this type with dtypes in place of torch's numbers of them, which its schemas give."""
+    if kind == "dtype" and isinstance(value, int):
+        return _BY_NUMBER[value]
+    if kind == "list of dtype":
+        return [_BY_NUMBER.get(one, one) for one in value]
+    return value
+
+
 class _TraceNames:
     """How the arguments of one op are called, by its author and in its schema."""
 

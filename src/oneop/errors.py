@@ -93,3 +93,15 @@ class OpIndexError(OneopError, IndexError):
 
 class OpNotImplementedError(OneopError, NotImplementedError):
     """An op author's code, or the op itself, does not offer what was asked for."""
+
+
+class OpCheckFailed(OneopError, AssertionError):
+    """`oneop.testing.check` found something wrong with an op. `report` has all that it found."""
+
+    def __init__(self, message: str, report: object = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class MissingDependencyError(OneopError, ImportError):
+    """A part of oneop needs a package that is not installed."""

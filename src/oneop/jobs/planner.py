@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from oneop._runtime import core
+from oneop._runtime import core, dtypes_of
 from oneop.errors import ArgumentError, KernelNotFoundError
 from oneop.jobs.memory import Lifetime, MemoryPlan, plan_memory
 from oneop.jobs.schema import (
@@ -333,7 +333,8 @@ def describe_call(node: Node, values: list[torch.Tensor], *, on_cpu: bool = Fals
         counts = list(arguments[len(op.inputs) + len(op.attrs)])
     else:
         counts = [arg.count for arg in op.outputs]
-    given = {name: value for name, value in attrs.items() if value is not None}
+    kinds = {attr.name: attr.type for attr in op.attrs}
+    given = {name: dtypes_of(kinds[name], value) for name, value in attrs.items() if value is not None}
     device = 2 if values and values[0].device.type == "cuda" and not on_cpu else 1
     return core().describe_call(op.name, inputs, counts, given, device)  # type: ignore[no-any-return]
 

@@ -1,0 +1,68 @@
+"""Proof that an op is right: `oneop.testing.check(op)`.
+
+values.py     tensors that are the same in every run, for any shape, dtype and layout
+subject.py    the op under check: its kernels, and what its author adds (a reference, shapes, values)
+probe.py      which shapes, dtypes and attributes an op takes, found by asking its inference
+case.py       one call as data, and hypothesis strategies of calls
+explore.py    running a property over calls, and the smallest call that breaks it
+compare.py    results side by side
+guards.py     running one kernel between red zones
+families/     what is verified, one family of checks a file
+checker.py    all families for one op
+report.py     what was found, and lines that reproduce it
+dual.py       `@autotest`: the same body with torch and with oneop
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oneop.testing.case import cases as cases
+    from oneop.testing.checker import FAMILIES as FAMILIES
+    from oneop.testing.checker import check as check
+    from oneop.testing.checker import pytest_params as pytest_params
+    from oneop.testing.dual import autotest as autotest
+    from oneop.testing.guards import run_kernel as run_kernel
+    from oneop.testing.report import CheckReport as CheckReport
+    from oneop.testing.subject import reference as reference
+    from oneop.testing.values import tensor as tensor
+
+#: Names that are imported when they are first used: module of this package, and the name there.
+_LATER = {
+    "FAMILIES": "checker",
+    "CheckReport": "report",
+    "autotest": "dual",
+    "cases": "case",
+    "check": "checker",
+    "pytest_params": "checker",
+    "reference": "subject",
+    "run_kernel": "guards",
+    "tensor": "values",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'oneop.testing' has no attribute {name!r}")
+    found: object = getattr(importlib.import_module(f"oneop.testing.{_LATER[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
+__all__ = [
+    "FAMILIES",
+    "CheckReport",
+    "autotest",
+    "cases",
+    "check",
+    "pytest_params",
+    "reference",
+    "run_kernel",
+    "tensor",
+]

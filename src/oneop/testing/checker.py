@@ -1,0 +1,215 @@
+"""`check`: all families for one op."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from oneop.errors import ArgumentError, MissingDependencyError
+from oneop.registry import list_ops
+from oneop.testing.families import (
+    agreement,
+    gradients,
+    inference,
+    layouts,
+    memory,
+    placement,
+    programs,
+    repetition,
+    transforms,
+)
+from oneop.testing.families.context import Context, Family, skipped
+from oneop.testing.probe import find_domain
+from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
+from oneop.testing.subject import Bounds, Hints, make_hints, name_of, subject_of
+
+if TYPE_CHECKING:
+    from oneop._core import Op
+
+#: What is verified, in this order: a kernel that writes where it must not is run no further.
+FAMILIES: dict[str, Family] = {
+    "memory": memory.memory,
+    "inference": inference.inference,
+    "kernels": agreement.kernels,
+    "reference": agreement.reference,
+    "layouts": layouts.layouts,
+    "sizes": layouts.sizes,
+    "special values": agreement.special_values,
+    "determinism": repetition.determinism,
+    "threads": repetition.threads,
+    "gradient": gradients.gradient,
+    "second gradient": gradients.second_gradient,
+    "graph gradient": gradients.graph_gradient,
+    "jvp": transforms.jvp,
+    "vmap": transforms.vmap,
+    "opcheck": programs.opcheck,
+    "compile": programs.compiled,
+    "export": programs.exported,
+    "job": programs.job,
+    "devices": placement.devices,
+}
+
+
+def check(
+    op: str | Op,
+    *,
+    reference: Callable[..., Any] | None = None,
+    shapes: Sequence[Sequence[Sequence[int]]] = (),
+    attrs: Mapping[str, Sequence[Any]] | None = None,
+    values: Mapping[str, Bounds] | None = None,
+    only: str | Iterable[str] | None = None,
+    skip: str | Iterable[str] = (),
+    examples: int = 24,
+    rtol: float | None = None,
+    atol: float | None = None,
+    strict: bool = False,
+    progress: bool | None = None,
+) -> CheckReport:
+    """Verify an op, from its definition alone, and return the report.
+
+    Inputs are made from the schema, the dtypes of its kernels, and what its inference takes.
+
+    Args:
+        op: the op, or its name.
+        reference: a function of the same arguments, written with torch; else the one given to `testing.reference`.
+        shapes: shapes of the inputs, one list for each call, where inference does not show which go together.
+        attrs: values of attributes to try: `{"mode": ["mean", "sum"]}`.
+        values: lowest and highest value of inputs: `{"index": (0, 3)}`.
+        only: families to run; by default all of `oneop.testing.FAMILIES`.
+        skip: families to leave out.
+        examples: how many calls a family tries.
+        rtol: how far results may differ, relative to their size; by default what their dtype allows.
+        atol: the same, absolute.
+        strict: what is missing (a gradient, a forward-mode rule, a kernel for cuda) fails too.
+        progress: show a line on the terminal; by default if stderr is one.
+
+    Raises:
+        OpCheckFailed: something failed. It is an `AssertionError`; its text is the report.
+    """
+    hints = make_hints(reference=reference, shapes=shapes, attrs=attrs, values=values, rtol=rtol, atol=atol)
+    report = run_check(
+        op, hints, only=only, skip=skip, examples=examples, strict=strict, progress=progress_line(progress)
+    )
+    report.raise_if_failed()
+    return report
+
+
+def run_check(
+    op: str | Op,
+    hints: Hints,
+    *,
+    only: str | Iterable[str] | None = None,
+    skip: str | Iterable[str] = (),
+    examples: int = 24,
+    strict: bool = False,
+    progress: Callable[[str, str, int, int], None] | None = None,
+) -> CheckReport:
+    """Do what `check` does, and return the report whether it is ok or not."""
+    started = time.monotonic()
+    wanted = choose_families(only, skip)
+    _need_hypothesis()
+    subject = subject_of(op, hints)
+    outcomes: list[Outcome] = []
+    with _quiet():
+        try:
+            context = Context(subject=subject, domain=find_domain(subject), examples=examples, seconds=8.0)
+        except ArgumentError as error:
+            failure = Failure(message=str(error), case="", reproduce=())
+            outcomes.append(Outcome(family="inputs", status=FAILED, failure=failure))
+            wanted = []
+        for number, family in enumerate(wanted):
+            if progress is not None:
+                progress(subject.name, family, number, len(wanted))
+            if any(one.family == "memory" and one.status == FAILED for one in outcomes):
+                outcomes.append(skipped(family, "not run: a kernel handles memory wrongly"))
+                continue
+            outcomes.append(_run_family(context, family))
+    if progress is not None:
+        progress(subject.name, "", len(wanted), len(wanted))
+    return CheckReport(op=subject.op, outcomes=tuple(outcomes), seconds=time.monotonic() - started, strict=strict)
+
+
+def _run_family(context: Context, family: str) -> Outcome:
+    started = time.monotonic()
+    try:
+        outcome = FAMILIES[family](context)
+    except Exception as error:
+        failure = Failure(message=f"{type(error).__name__}: {error}", case="", reproduce=())
+        outcome = Outcome(family=family, status=FAILED, failure=failure)
+    return Outcome(**{**vars(outcome), "seconds": time.monotonic() - started})
+
+
+def choose_families(only: str | Iterable[str] | None, skip: str | Iterable[str]) -> list[str]:
+    """Return the families to run. Raises `ArgumentError` for a name that is none."""
+    chosen = list(FAMILIES) if only is None else [only] if isinstance(only, str) else list(only)
+    left_out = [skip] if isinstance(skip, str) else list(skip)
+    for name in (*chosen, *left_out):
+        if name not in FAMILIES:
+            raise ArgumentError(f"there is no family of checks {name!r}\n  there are: {', '.join(FAMILIES)}")
+    return [name for name in FAMILIES if name in chosen and name not in left_out]
+
+
+def _need_hypothesis() -> None:
+    try:
+        import hypothesis  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError(
+            "oneop.testing makes its calls with hypothesis, which is not installed\n  pip install 'oneop[testing]'"
+        ) from None
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave the caller's random state and grad mode alone, and silence what torch says of slow ways."""
+    functorch: Any = torch._C._functorch
+    state = torch.random.get_rng_state()
+    functorch._set_vmap_fallback_warning_enabled(False)
+    with warnings.catch_warnings(), torch.enable_grad():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            functorch._set_vmap_fallback_warning_enabled(True)
+            torch.random.set_rng_state(state)
+
+
+def progress_line(wanted: bool | None = None) -> Callable[[str, str, int, int], None] | None:
+    """Return what shows the progress on the terminal, or None where stderr is none."""
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+        return None
+    width = 20
+
+    def show(op: str, family: str, done: int, total: int) -> None:
+        filled = width * done // max(total, 1)
+        line = f"\r{op} [{'#' * filled}{'.' * (width - filled)}] {done}/{total} {family}"
+        print(f"{line:79}" if done < total else f"\r{'':79}\r", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def pytest_params(library: Any = None) -> list[Any]:
+    """Return a pytest parameter for each op of a library, of a list of names, or of the registry.
+
+    Example:
+        @pytest.mark.parametrize("op", oneop.testing.pytest_params(library))
+        def test_op(op):
+            oneop.testing.check(op)
+    """
+    import pytest
+
+    if library is None:
+        names = list_ops()
+    elif isinstance(library, ModuleType):
+        names = [name for name in list_ops() if hasattr(library, name)]
+    elif hasattr(library, "ops"):
+        names = list(library.ops)
+    else:
+        names = [name_of(op) for op in ([library] if isinstance(library, str) or callable(library) else library)]
+    return [pytest.param(name, id=name) for name in names]

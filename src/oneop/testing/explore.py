@@ -1,0 +1,144 @@
+"""Running a property over many calls, and the smallest call that breaks it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oneop.errors import KernelNotFoundError
+from oneop.testing.case import Case, is_taken
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+class Broken(Exception):
+    """A property does not hold. `lines` reproduce it, after the lines that make the inputs."""
+
+    def __init__(self, message: str, *lines: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.lines = lines
+
+
+class NotForThis(Exception):
+    """A property says nothing about this call."""
+
+
+class Enough(Exception):
+    """A property knows all it wants to."""
+
+
+#: So many calls that a property does not apply to, and none that it does: there is none.
+_HOPELESS = 40
+
+Property = Callable[[Case], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exploration:
+    """What running a property showed."""
+
+    count: int = 0
+    case: Case | None = None
+    broken: Broken | None = None
+
+
+class _OutOfTime(KeyboardInterrupt):
+    """Passes through hypothesis, which takes everything else for a failure of the property."""
+
+
+def explore(strategy: SearchStrategy[Case], holds: Property, *, examples: int, seconds: float) -> Exploration:
+    """Run a property on calls that the strategy draws; where one breaks it, look for a smaller one.
+
+    Searching ends after `seconds`, with the smallest call found by then.
+    """
+    import hypothesis
+    from hypothesis import HealthCheck, Phase
+
+    watcher = _Watcher(holds, time.monotonic() + seconds)
+    run = hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=True,
+        report_multiple_bugs=False,
+        print_blob=False,
+        verbosity=hypothesis.Verbosity.quiet,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )(hypothesis.given(strategy)(watcher.hypothesis_test))
+    try:
+        run()
+    except (_OutOfTime, Broken, hypothesis.errors.HypothesisException):
+        pass  # the watcher knows; a failure that does not repeat counts too
+    return watcher.result()
+
+
+def run_all(cases: list[Case], holds: Property, *, seconds: float) -> Exploration:
+    """Run a property on these calls, and return the first that breaks it; calls that the op refuses are left out."""
+    watcher = _Watcher(holds, time.monotonic() + seconds)
+    for case in cases:
+        try:
+            watcher.test(case)
+        except (Broken, _OutOfTime):
+            break
+    return watcher.result()
+
+
+class _Watcher:
+    """Counts the calls, and keeps the smallest that failed."""
+
+    def __init__(self, holds: Property, ends: float) -> None:
+        self.holds = holds
+        self.ends = ends
+        self.count = 0
+        self.rejected = 0
+        self.case: Case | None = None
+        self.broken: Broken | None = None
+
+    def hypothesis_test(self, case: Case) -> None:
+        import hypothesis
+
+        if not self.test(case):
+            hypothesis.reject()
+
+    def test(self, case: Case) -> bool:
+        """Run the property. False where it does not apply; raises `Broken`."""
+        if time.monotonic() > self.ends:
+            raise _OutOfTime
+        if self.count == 0 and self.rejected >= _HOPELESS:
+            raise _OutOfTime
+        self.rejected += 1
+        if not is_taken(case):
+            return False
+        try:
+            self.holds(case)
+        except (NotForThis, KernelNotFoundError):
+            return False
+        except Enough:
+            raise _OutOfTime from None
+        except Broken as broken:
+            self.keep(case, broken)
+            raise
+        except Exception as error:
+            raised = Broken(f"the call raises {type(error).__name__}: {first_lines(error)}")
+            self.keep(case, raised)
+            raise raised from error
+        self.count += 1
+        return True
+
+    def keep(self, case: Case, broken: Broken) -> None:
+        if self.case is None or case.size < self.case.size:
+            self.case, self.broken = case, broken
+
+    def result(self) -> Exploration:
+        return Exploration(count=self.count, case=self.case, broken=self.broken)
+
+
+def first_lines(error: BaseException, most: int = 4) -> str:
+    """Return the beginning of an error's text."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return "\n".join(lines[:most])

@@ -1,0 +1,61 @@
+"""What every family is given, and the outcomes it may return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from oneop.testing.case import Case, Restriction, strategy_of
+from oneop.testing.explore import Exploration, Property, explore, run_all
+from oneop.testing.probe import Domain
+from oneop.testing.report import FAILED, PASSED, SKIPPED, Failure, Outcome, lines_for
+from oneop.testing.subject import Subject
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The op, what it takes, and how much to try."""
+
+    subject: Subject
+    domain: Domain
+    examples: int
+    seconds: float
+
+    def explore(self, family: str, wanted: Restriction, holds: Property, *, examples: int | None = None) -> Outcome:
+        """Run a property on drawn calls."""
+        strategy = strategy_of(self.domain, wanted)
+        found = explore(strategy, holds, examples=examples or self.examples, seconds=self.seconds)
+        return outcome_of(family, found)
+
+    def run(self, family: str, cases: list[Case], holds: Property) -> Outcome:
+        """Run a property on given calls."""
+        return outcome_of(family, run_all(cases, holds, seconds=self.seconds))
+
+    def output_names(self) -> list[str]:
+        """Return names for the results of a call: outputs, changed inputs, and more for lists of them."""
+        names = [arg.name for arg in self.subject.op.outputs]
+        names += [arg.name for arg in self.subject.op.inputs if arg.is_mutable]
+        return [*names, *(f"result {i}" for i in range(len(names), 64))]
+
+
+Family = Callable[[Context], Outcome]
+
+
+def outcome_of(family: str, found: Exploration) -> Outcome:
+    """Return the outcome of an exploration."""
+    if found.broken is not None and found.case is not None:
+        return failed(family, found.broken.message, found.case, found.broken.lines)
+    if found.count == 0:
+        return Outcome(family=family, status=SKIPPED, note="no call that it applies to")
+    return Outcome(family=family, status=PASSED, cases=found.count)
+
+
+def failed(family: str, message: str, case: Case, lines: tuple[str, ...] = ()) -> Outcome:
+    """Return a failure with the lines that reproduce it."""
+    failure = Failure(message=message, case=str(case), reproduce=lines_for(case, lines))
+    return Outcome(family=family, status=FAILED, failure=failure)
+
+
+def skipped(family: str, note: str) -> Outcome:
+    """Return an outcome that says why nothing was verified."""
+    return Outcome(family=family, status=SKIPPED, note=note)

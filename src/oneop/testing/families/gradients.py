@@ -1,0 +1,255 @@
+"""Gradients: first and second order, in eager calls and in a planned graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch.autograd.gradcheck import GradcheckError
+
+from oneop.errors import GradientNotFoundError
+from oneop.testing.case import Case, Restriction
+from oneop.testing.compare import assert_close, number
+from oneop.testing.explore import Broken, Enough, NotForThis
+from oneop.testing.families.context import Context, skipped
+from oneop.testing.report import MISSING, Outcome, call_text
+
+MOST_ELEMENTS = 24
+WANTED = Restriction(sizes=(2, 1, 3), most_elements=MOST_ELEMENTS)
+
+
+def differentiable(case: Case) -> list[bool]:
+    """Return for each tensor whether a gradient may flow to it."""
+    args = [arg for arg, n in zip(case.subject.op.inputs, case.counts, strict=True) for _ in range(n)]
+    return [
+        arg.requires_grad and not arg.is_mutable and (one.dtype.is_floating_point or one.dtype.is_complex)
+        for arg, one in zip(args, case.tensors, strict=True)
+    ]
+
+
+def inputs_with_grad(case: Case) -> list[torch.Tensor]:
+    """Return new inputs that require gradients where they may; positive ones if the function is not finite else."""
+    flags = differentiable(case)
+    if not any(flags) or sum(t.numel() for t in case.make()) > MOST_ELEMENTS:
+        raise NotForThis
+    for chosen in (case, case.like(fill="positive")):
+        tensors = [t.requires_grad_(flag) for t, flag in zip(chosen.make(), flags, strict=True)]
+        with torch.no_grad():
+            results = floating(case.run([t.detach() for t in tensors]))
+        if results and all(bool(torch.isfinite(result).all()) for result in results):
+            return tensors
+    raise NotForThis
+
+
+def floating(results: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Return those results that can have a gradient."""
+    return [result for result in results if result.dtype.is_floating_point or result.dtype.is_complex]
+
+
+def obstacle(context: Context, family: str) -> Outcome | None:
+    """Return why gradients cannot be looked at, or None."""
+    op = context.subject.op
+    if op.no_grad:
+        return skipped(family, "declared as not differentiable")
+    if any(arg.is_mutable for arg in op.inputs):
+        return skipped(family, "changes an input in place")
+    has_composition = any(kernel.language == "torch" for kernel in op.kernels)
+    dtypes = {dtype for choice in context.domain.choices for dtype in choice.dtypes}
+    if not any(dtype.is_floating_point or dtype.is_complex for dtype in dtypes):
+        return skipped(family, "no floating inputs")
+    if op.grad is None and not has_composition:
+        return Outcome(
+            family=family,
+            status=MISSING,
+            note="no gradient is registered, and the op is not declared without one",
+        )
+    return None
+
+
+def gradient(context: Context) -> Outcome:
+    """The registered gradient is the numerical one."""
+    stop = obstacle(context, "gradient")
+    if stop is not None:
+        return stop
+    wide = any(torch.float64 in choice.dtypes for choice in context.domain.choices)
+    wanted = Restriction(sizes=WANTED.sizes, dtypes=(torch.float64,) if wide else (torch.float32,))
+    check = _check_wide if wide else _check_narrow
+    try:
+        return context.explore("gradient", wanted, lambda case: check(context, case), examples=12)
+    except GradientNotFoundError as error:
+        return Outcome(family="gradient", status=MISSING, note=str(error).splitlines()[0])
+
+
+def _check_wide(context: Context, case: Case) -> None:
+    tensors = inputs_with_grad(case)
+    if not any(result.requires_grad for result in floating(case.run(tensors))):
+        raise NotForThis
+    function = _function(case)
+    if _gradcheck(torch.autograd.gradcheck, function, tensors) is None:
+        return
+    again = inputs_with_grad(case.like(seed=case.tensors[0].seed + 11))
+    error = _gradcheck(torch.autograd.gradcheck, function, again)
+    if error is None:
+        raise NotForThis  # a kink that one sample hit
+    raise Broken(
+        _worst(context, case, again, steps=(1e-6,), bound=1e-4) or error,
+        *_gradcheck_lines(case, "gradcheck"),
+    )
+
+
+def _check_narrow(context: Context, case: Case) -> None:
+    """The same in float32, where only a coarse numerical gradient can be had."""
+    tensors = inputs_with_grad(case)
+    if not any(result.requires_grad for result in floating(case.run(tensors))):
+        raise NotForThis
+    if _worst(context, case, tensors, steps=(1e-2, 3e-3, 1e-3), bound=2e-2) is None:
+        return
+    again = inputs_with_grad(case.like(seed=case.tensors[0].seed + 11))
+    worst = _worst(context, case, again, steps=(1e-2, 3e-3, 1e-3), bound=2e-2)
+    if worst is None:
+        raise NotForThis
+    names = [name for name, one in zip(case.names(), tensors, strict=True) if one.requires_grad]
+    grads = ", ".join(f"{name}.requires_grad_()" for name in names)
+    raise Broken(worst, grads, f"print(torch.autograd.grad({call_text(case)}.sum(), [{', '.join(names)}]))")
+
+
+def _function(case: Case) -> Callable[..., tuple[torch.Tensor, ...]]:
+    return lambda *tensors: tuple(floating(case.run(tensors)))
+
+
+def _gradcheck(
+    check: Callable[..., bool], function: Callable[..., object], tensors: Sequence[torch.Tensor]
+) -> str | None:
+    """Return what torch's check says against the gradient, or None."""
+    try:
+        check(function, tuple(tensors), eps=1e-6, atol=1e-5, rtol=1e-4)
+    except GradcheckError as error:
+        return str(error).strip().splitlines()[0]
+    return None
+
+
+def _gradcheck_lines(case: Case, check: str) -> tuple[str, ...]:
+    names = [
+        f"{name}.requires_grad_()" if flag else name
+        for name, flag in zip(case.names(), differentiable(case), strict=True)
+    ]
+    function = f"lambda {', '.join(case.names())}: {call_text(case)}"
+    return (f"torch.autograd.{check}({function}, ({', '.join(names)},))",)
+
+
+def _worst(
+    context: Context, case: Case, tensors: Sequence[torch.Tensor], *, steps: Sequence[float], bound: float
+) -> str | None:
+    """Compare the gradient of one weighted sum element by element; None where some step width agrees everywhere."""
+    results = [result for result in floating(case.run(tensors)) if result.requires_grad]
+    if not results:
+        return None
+    weights = [torch.linspace(0.5, 1.5, r.numel(), dtype=r.dtype).view(r.shape) for r in results]
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    grads = torch.autograd.grad(results, wanted, weights, allow_unused=True)
+
+    def total(values: Sequence[torch.Tensor]) -> float:
+        with torch.no_grad():
+            found = floating(case.run(values))
+        return float(sum((w.double() * r.double()).sum() for w, r in zip(weights, found, strict=False)))
+
+    plain = [tensor.detach().clone() for tensor in tensors]
+    names = iter(name for name, tensor in zip(case.names(), tensors, strict=True) if tensor.requires_grad)
+    worst: tuple[float, str] | None = None
+    for place, (tensor, grad) in enumerate(zip(wanted, grads, strict=True)):
+        name = next(names)
+        where = next(i for i, one in enumerate(tensors) if one is wanted[place])
+        flat = plain[where].view(-1)
+        for i in range(tensor.numel()):
+            found = 0.0 if grad is None else float(grad.reshape(-1)[i])
+            numeric = []
+            for step in steps:
+                old = float(flat[i])
+                flat[i] = old + step
+                high = total(plain)
+                flat[i] = old - step
+                low = total(plain)
+                flat[i] = old
+                numeric.append((high - low) / (2 * step))
+            gap, best = min((abs(found - one), one) for one in numeric)
+            if gap > bound * max(1.0, abs(best)) and (worst is None or gap > worst[0]):
+                text = "there is none" if grad is None else f"it is {number(found)}"
+                worst = (
+                    gap,
+                    f'the gradient of input "{name}" differs from the numerical one: at element {i} {text}, '
+                    f"expected {best:.5g}",
+                )
+    return worst[1] if worst else None
+
+
+def second_gradient(context: Context) -> Outcome:
+    """The gradient of the gradient is the numerical one; where a backward op has none, that is reported."""
+    stop = obstacle(context, "second gradient")
+    if stop is not None:
+        return stop if stop.status != MISSING else skipped("second gradient", "no first one")
+    if not any(torch.float64 in choice.dtypes for choice in context.domain.choices):
+        return skipped("second gradient", "needs a kernel for float64")
+    absent: list[str] = []
+
+    def holds(case: Case) -> None:
+        tensors = inputs_with_grad(case)
+        if sum(tensor.numel() for tensor in tensors) > 8:
+            raise NotForThis
+        if not any(result.requires_grad for result in floating(case.run(tensors))):
+            raise NotForThis
+        try:
+            error = _gradcheck(torch.autograd.gradgradcheck, _function(case), tensors)
+            if error is not None:
+                again = inputs_with_grad(case.like(seed=case.tensors[0].seed + 11))
+                error = _gradcheck(torch.autograd.gradgradcheck, _function(case), again)
+        except (GradientNotFoundError, NotImplementedError) as missing:
+            absent.append(str(missing).splitlines()[0])
+            raise Enough from None
+        if error is not None:
+            raise Broken(
+                f"the second derivative differs from the numerical one ({error})",
+                *_gradcheck_lines(case, "gradgradcheck"),
+            )
+
+    wanted = Restriction(sizes=(2, 1), dtypes=(torch.float64,))
+    outcome = context.explore("second gradient", wanted, holds, examples=6)
+    if absent and outcome.failure is None:
+        return Outcome(family="second gradient", status=MISSING, note=absent[0])
+    return outcome
+
+
+def graph_gradient(context: Context) -> Outcome:
+    """The gradient in a planned job is that of an eager call."""
+    stop = obstacle(context, "graph gradient")
+    if stop is not None:
+        return stop if stop.status != MISSING else skipped("graph gradient", "no gradient")
+
+    def holds(case: Case) -> None:
+        from oneop.jobs.graph import compile_job
+
+        tensors = inputs_with_grad(case)
+        results = floating(case.run(tensors))
+        if not any(result.requires_grad for result in results):
+            raise NotForThis
+        flags = [tensor.requires_grad for tensor in tensors]
+
+        def body(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            own = [t.detach().requires_grad_(flag) for t, flag in zip(given, flags, strict=True)]
+            with torch.enable_grad():
+                found = [r for r in floating(case.run(own)) if r.requires_grad]
+                weights = [torch.ones_like(r) * 0.5 for r in found]
+                wanted = [t for t, flag in zip(own, flags, strict=True) if flag]
+                grads = torch.autograd.grad(found, wanted, weights, allow_unused=True)
+            return tuple(g for g in grads if g is not None)
+
+        plain = [tensor.detach().contiguous() for tensor in tensors]
+        expected = body(*plain)
+        if not expected:
+            raise NotForThis
+        job = compile_job(body, plain)
+        found = job(*plain)
+        flat = [found] if isinstance(found, torch.Tensor) else list(found)
+        names = [f"the gradient of {name}" for name, flag in zip(case.names(), flags, strict=True) if flag]
+        assert_close(expected, flat, "in a planned job", names)
+
+    return context.explore("graph gradient", WANTED, holds, examples=3)

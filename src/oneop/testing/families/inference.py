@@ -1,0 +1,33 @@
+"""Inference against the real result."""
+
+from __future__ import annotations
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from oneop.testing.case import Case, Restriction
+from oneop.testing.compare import describe
+from oneop.testing.explore import Broken
+from oneop.testing.families.context import Context
+from oneop.testing.report import Outcome
+
+
+def inference(context: Context) -> Outcome:
+    """Results have the shape and dtype that inference says, for fake tensors too, and it says the same each time."""
+
+    def holds(case: Case) -> None:
+        tensors = case.make()
+        real = case.run(tensors)
+        for attempt in ("inference on fake tensors", "inference asked again"):
+            with FakeTensorMode() as mode:
+                fakes = [mode.from_tensor(tensor) for tensor in case.make()]
+                results = context.subject.call_overload(case.group(fakes), case.attributes)
+                flat = [results] if isinstance(results, torch.Tensor) else list(results or ())
+                flat += case.changed(fakes)
+            for name, one, other in zip(context.output_names(), real, flat, strict=False):
+                if describe(one) != describe(other):
+                    raise Broken(f"{attempt} says that {name} is {describe(other)}, the result is {describe(one)}")
+            if len(real) != len(flat):
+                raise Broken(f"{attempt} gives {len(flat)} results, the call {len(real)}")
+
+    return context.explore("inference", Restriction(sizes=(2, 0, 1, 3, 5)), holds)

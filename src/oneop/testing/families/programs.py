@@ -1,0 +1,173 @@
+"""The op in torch's programs and in jobs: opcheck, compile, export, planned jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from oneop.testing.case import Case, Restriction, make_case
+from oneop.testing.compare import assert_close, largest_value
+from oneop.testing.explore import Broken, NotForThis, first_lines
+from oneop.testing.families.context import Context
+from oneop.testing.families.gradients import differentiable, floating, obstacle
+from oneop.testing.probe import DEFAULT
+from oneop.testing.report import Outcome
+
+
+def _samples(context: Context, sizes: tuple[int, ...]) -> list[Case]:
+    """Return one call of the largest template for the first two kinds of calls, in the given sizes."""
+    attrs = tuple((name, values[0]) for name, values in context.domain.attrs.items() if values and values[0] != DEFAULT)
+    cases = []
+    for choice in context.domain.choices[:2]:
+        templates = sorted(choice.templates, key=lambda one: abs(len(one.symbols) - 2))
+        for template in templates[:1]:
+            named = {symbol: sizes[i % len(sizes)] for i, symbol in enumerate(template.symbols)}
+            case = make_case(context.domain, choice, template.shapes(named), attrs)
+            cases.append(case if _is_finite(case) else case.like(fill="positive"))
+    return cases
+
+
+def _is_finite(case: Case) -> bool:
+    """Tell whether the results are; torch's checks take NaN for a difference."""
+    try:
+        return all(bool(torch.isfinite(result).all()) for result in floating(case.run(case.make())))
+    except Exception:
+        return True
+
+
+def _inputs(context: Context, case: Case) -> list[torch.Tensor]:
+    """Return inputs, with gradients where the op has one."""
+    tensors = case.make()
+    if obstacle(context, "") is None:
+        for tensor, flag in zip(tensors, differentiable(case), strict=True):
+            tensor.requires_grad_(flag)
+    return tensors
+
+
+def opcheck(context: Context) -> Outcome:
+    """Torch's own check of a custom op: schema, fake tensors, autograd registration, AOT dispatch."""
+
+    def holds(case: Case) -> None:
+        overload = context.subject.call.overload
+        args = context.subject.torch_args(case.group(_inputs(context, case)), case.attributes)
+        names = [argument.name for argument in overload._schema.arguments]
+        keywords = [argument.name for argument in overload._schema.arguments if argument.kwarg_only]
+        given = dict(zip(names, args, strict=True))
+        positional = tuple(given[name] for name in names if name not in keywords)
+        try:
+            torch.library.opcheck(overload, positional, {name: given[name] for name in keywords})
+        except Exception as error:
+            raise Broken(
+                f"torch.library.opcheck: {first_lines(error, 3)}",
+                f"torch.library.opcheck(torch.ops.oneop.{context.subject.name}.default, {positional_text(case)})",
+            ) from error
+
+    return context.run("opcheck", _samples(context, (3, 2)), holds)
+
+
+def positional_text(case: Case) -> str:
+    """Return the arguments of opcheck as text."""
+    inputs = ", ".join(str(one) for one in case.group(case.names()))
+    return f"({inputs},), {case.attributes}"
+
+
+def compiled(context: Context) -> Outcome:
+    """A compiled program gives what the eager call gives, also for other sizes, and backward."""
+
+    def holds(case: Case) -> None:
+        torch._dynamo.reset()
+        function = torch.compile(
+            lambda *given: tuple(case.run([one + 0 if one.dtype.is_floating_point else one for one in given])),
+            backend="aot_eager",
+            fullgraph=True,
+        )
+        other = _other_size(context, case)
+        for one in [case, *([other] if other is not None else [])]:
+            _compare(context, one, function, "compiled")
+
+    return context.run("compile", _samples(context, (3, 2)), holds)
+
+
+def _other_size(context: Context, case: Case) -> Case | None:
+    for one in _samples(context, (5, 4)):
+        if [t.dtype for t in one.tensors] == [t.dtype for t in case.tensors] and one.counts == case.counts:
+            return one
+    return None
+
+
+def _compare(context: Context, case: Case, function: Any, what: str) -> None:
+    mutable = any(arg.is_mutable for arg in context.subject.op.inputs)
+    if mutable:
+        raise NotForThis
+    tensors, own = _inputs(context, case), _inputs(context, case)
+    expected = case.run(tensors)
+    found = list(function(*own))
+    names = context.output_names()
+    scale = largest_value([tensor.detach() for tensor in tensors])
+    assert_close([e.detach() for e in expected], [f.detach() for f in found], what, names, scale=scale)
+    pairs = [(e, f) for e, f in zip(floating(expected), floating(found), strict=True) if e.requires_grad]
+    wanted = [i for i, tensor in enumerate(tensors) if tensor.requires_grad]
+    if pairs and wanted:
+        grads = []
+        for results, inputs in (([e for e, _ in pairs], tensors), ([f for _, f in pairs], own)):
+            weights = [torch.ones_like(result) for result in results]
+            grads.append(torch.autograd.grad(results, [inputs[i] for i in wanted], weights, allow_unused=True))
+        present = [(a, b) for a, b in zip(*grads, strict=True) if a is not None and b is not None]
+        titles = [f"the gradient of {case.names()[i]}" for i in wanted]
+        assert_close([a for a, _ in present], [b for _, b in present], what, titles, scale=scale)
+
+
+class _Call(torch.nn.Module):
+    """A call as a module, for export."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.case = case
+
+    def forward(self, *given: torch.Tensor) -> Any:
+        return tuple(self.case.run(given))
+
+
+def exported(context: Context) -> Outcome:
+    """torch.export makes a program that gives what the call gives."""
+
+    def holds(case: Case) -> None:
+        if any(arg.is_mutable for arg in context.subject.op.inputs):
+            raise NotForThis
+        tensors = case.make()
+        if not tensors:
+            raise NotForThis
+        program = torch.export.export(_Call(case), tuple(tensors), strict=False)
+        found = list(program.module()(*case.make()))
+        assert_close(case.run(tensors), found, "exported", context.output_names(), scale=largest_value(tensors))
+
+    return context.run("export", _samples(context, (3, 2))[:1], holds)
+
+
+def job(context: Context) -> Outcome:
+    """A planned job gives what the eager call gives, also where a kernel works in place."""
+
+    def holds(case: Case) -> None:
+        from oneop.jobs.graph import compile_job
+
+        if any(arg.is_mutable for arg in context.subject.op.inputs) or not case.tensors:
+            raise NotForThis
+
+        def alone(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return tuple(case.run(given))
+
+        def in_between(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            made = [one * 0.5 if one.dtype.is_floating_point else one for one in given]
+            return tuple(result * 2 if result.dtype.is_floating_point else result for result in case.run(made))
+
+        for body, what in ((alone, "in a planned job"), (in_between, "between other ops of a planned job")):
+            tensors = [tensor.contiguous() for tensor in case.make()]
+            expected = body(*tensors)
+            planned = compile_job(body, tensors)
+            for _ in range(2):
+                found = planned(*tensors)
+                flat = [found] if isinstance(found, torch.Tensor) else list(found)
+                assert_close(expected, flat, what, context.output_names(), scale=largest_value(tensors))
+
+    return context.explore("job", Restriction(sizes=(3, 5, 8)), holds, examples=4)

@@ -1,0 +1,82 @@
+"""The same call again, and from several threads at once."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from oneop.testing.case import Case, Restriction, make_case
+from oneop.testing.compare import assert_same, same_bits
+from oneop.testing.explore import Broken, NotForThis
+from oneop.testing.families.context import Context, skipped
+from oneop.testing.families.layouts import large_shapes
+from oneop.testing.report import Outcome
+
+THREADS, ROUNDS, ELEMENTS = 4, 16, 100_000
+
+
+def determinism(context: Context) -> Outcome:
+    """The same call gives the same bits, whatever was called in between."""
+
+    def holds(case: Case) -> None:
+        first = [one.clone() for one in case.run(case.make())]
+        case.like(seed=7).run(case.like(seed=7).make())
+        for _ in range(2):
+            assert_same(
+                first, case.run(case.make()), "the same call gives another result when repeated", context.output_names()
+            )
+
+    return context.explore("determinism", Restriction(), holds)
+
+
+def threads(context: Context) -> Outcome:
+    """Calls from several threads at once give what they give one after the other."""
+    cases = []
+    for choice in context.domain.choices[:2]:
+        for shapes in large_shapes(context, choice, ELEMENTS)[:1]:
+            attrs = tuple((name, values[0]) for name, values in context.domain.attrs.items() if values[0] != "default")
+            cases.append(make_case(context.domain, choice, shapes, attrs))
+    if not cases:
+        return skipped("threads", "no call that it applies to")
+    return context.run("threads", cases, lambda case: _holds(context, case))
+
+
+def _holds(context: Context, case: Case) -> None:
+    variants = [case.like(seed=seed) for seed in range(THREADS)]
+    inputs = [one.make() for one in variants]
+    expected = [[r.clone() for r in one.run(one.make())] for one in variants]
+    for one, results in zip(variants, expected, strict=True):
+        if not all(same_bits(a, b) for a, b in zip(results, one.run(one.make()), strict=True)):
+            raise NotForThis  # it does not give the same twice, threads or not
+    together = threading.Barrier(THREADS)
+    has_mutable = any(arg.is_mutable for arg in context.subject.op.inputs)
+
+    wrong: list[str] = []
+
+    def work(number: int) -> None:
+        for _ in range(ROUNDS):
+            together.wait()
+            given = variants[number].make() if has_mutable else inputs[number]
+            results = variants[number].run(given)
+            for name, one, other in zip(context.output_names(), expected[number], results, strict=False):
+                if not same_bits(one, other):
+                    wrong.append(name)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(work, range(THREADS)))
+    finally:
+        sys.setswitchinterval(interval)
+    if wrong:
+        raise Broken(
+            f"{THREADS} threads that call it at once get wrong results in {wrong[0]}; a kernel keeps something "
+            f"between calls that they share",
+            "from concurrent.futures import ThreadPoolExecutor",
+            "expected = {call}",
+            "with ThreadPoolExecutor(4) as pool:",
+            "    results = list(pool.map(lambda _: {call}, range(100)))",
+            "print(all(torch.equal(expected, result) for result in results))",
+        )

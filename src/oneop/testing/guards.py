@@ -1,0 +1,174 @@
+"""Running one kernel between red zones: what it writes beside its outputs, leaves unwritten, or changes, is found.
+
+Every buffer lies between guard bands. Guards, outputs and scratch memory are filled with a pattern, and the kernel runs
+twice, with two patterns. A guard that changed was written. A result that has the pattern was not written. A result that
+depends on the pattern was made from memory that the kernel had no business to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from oneop._runtime import core
+from oneop.testing.compare import number
+from oneop.testing.explore import Broken
+from oneop.testing.subject import Hints, Subject, subject_of
+
+if TYPE_CHECKING:
+    from oneop._core import Op
+
+GUARD = 4096  # bytes on each side; a multiple of every alignment
+PATTERNS = (0xA5, 0xFF)  # a tiny number, and NaN
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory between guards, and a tensor on it."""
+
+    raw: torch.Tensor
+    tensor: torch.Tensor
+    pattern: int
+
+    def broken_guard(self) -> tuple[int, int] | None:
+        """Return the side that was written (-1 before, 1 after) and how many bytes away the nearest one is."""
+        before, after = self.raw[:GUARD], self.raw[self.raw.numel() - GUARD :]
+        touched = (after != self.pattern).nonzero()
+        if touched.numel():
+            return 1, int(touched[0])
+        touched = (before != self.pattern).nonzero()
+        return (-1, GUARD - 1 - int(touched[-1])) if touched.numel() else None
+
+
+def make_buffer(like: torch.Tensor, pattern: int, *, copy: bool) -> Buffer:
+    """Return a buffer for a tensor of the same shape, dtype and strides, with its values if `copy`."""
+    span = 0 if like.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(like.shape, like.stride(), strict=True))
+    size = span * like.element_size()
+    padded = -(-size // 16) * 16  # views of a dtype must begin at a multiple of its size
+    raw = torch.full((GUARD + padded + GUARD,), pattern, dtype=torch.uint8)
+    raw = raw[: GUARD + size + GUARD]
+    inside = raw[GUARD : GUARD + size].view(like.dtype)
+    tensor = inside.as_strided(like.shape, like.stride(), inside.storage_offset()) if span else inside.view(like.shape)
+    if copy and span:
+        flat = torch.as_strided(like, (span,), (1,), like.storage_offset())
+        inside.copy_(flat)
+    return Buffer(raw, tensor, pattern)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardedRun:
+    """One run: its buffers afterwards."""
+
+    outputs: tuple[torch.Tensor, ...]
+    changed: tuple[torch.Tensor, ...]
+
+
+def run_guarded(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor]:
+    """Run the kernel at this place of the op's list, on the CPU, and return its outputs.
+
+    `inputs` has one entry for each input argument. Raises `Broken` if the kernel writes or reads what it must not.
+    """
+    runs = [_run_once(subject, kernel, inputs, attrs, pattern) for pattern in (*PATTERNS, *PATTERNS)]
+    where = f"the kernel at {subject.op.kernels[kernel].source}"
+    names = [arg.name for arg in subject.op.outputs] or ["result"]
+    for place, (first, second, *again) in enumerate(zip(*(run.outputs for run in runs), strict=True)):
+        name = names[min(place, len(names) - 1)]
+        if not all(torch.equal(_bytes(a), _bytes(b)) for a, b in zip((first, second), again, strict=True)):
+            continue  # not deterministic, which is another check's business
+        _check_written(where, name, first, second)
+    return list(runs[0].outputs) + list(runs[0].changed)
+
+
+def _run_once(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], pattern: int) -> GuardedRun:
+    any_strides = subject.op.non_contiguous
+    guarded: list[tuple[str, bool, Buffer, torch.Tensor]] = []
+
+    def guard(value: Any, name: str, is_mutable: bool) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [guard(one, f"{name}[{i}]", is_mutable) for i, one in enumerate(value)]
+        if not isinstance(value, torch.Tensor):
+            return value
+        source = value.detach() if any_strides else value.detach().contiguous()
+        buffer = make_buffer(source, pattern, copy=True)
+        guarded.append((name, is_mutable, buffer, _bytes(buffer.raw).clone()))
+        return buffer.tensor
+
+    given = [guard(value, arg.name, arg.is_mutable) for arg, value in zip(subject.op.inputs, inputs, strict=True)]
+    run = core().KernelRun(subject.name, kernel, subject.torch_args(given, attrs))
+    outputs = [
+        make_buffer(torch.empty(shape, dtype=dtype, device="meta"), pattern, copy=False) for shape, dtype in run.outputs
+    ]
+    tmp = make_buffer(torch.empty(run.tmp_bytes, dtype=torch.uint8, device="meta"), pattern, copy=False)
+    results = run.run([buffer.tensor for buffer in outputs], tmp.tensor)
+    where = f"the kernel at {subject.op.kernels[kernel].source}"
+    _check_guards(subject, where, guarded, outputs, tmp, run.overrun)
+    changed = tuple(buffer.tensor for _, is_mutable, buffer, _ in guarded if is_mutable)
+    return GuardedRun(outputs=tuple(results), changed=changed)
+
+
+def _check_guards(
+    subject: Subject,
+    where: str,
+    inputs: Sequence[tuple[str, bool, Buffer, torch.Tensor]],
+    outputs: Sequence[Buffer],
+    tmp: Buffer,
+    overrun: Sequence[tuple[int, int]],
+) -> None:
+    names = [arg.name for arg in subject.op.outputs] or ["result"]
+    zones = [(f'output "{names[min(i, len(names) - 1)]}"', buffer) for i, buffer in enumerate(outputs)]
+    zones += [("its temporary buffer", tmp)]
+    zones += [(f'input "{name}"', buffer) for name, _, buffer, _ in inputs]
+    for name, buffer in zones:
+        hit = buffer.broken_guard()
+        if hit is not None:
+            side = "past the end of" if hit[0] > 0 else "before the start of"
+            away = f", {hit[1]} bytes away" if hit[1] else ""
+            raise Broken(f"{where} writes {side} {name}{away}")
+    for size, direction in overrun:
+        end = "past the end of" if direction > 0 else "before the start of"
+        raise Broken(f"{where} writes {end} the {size} bytes of scratch memory it asked for")
+    for name, is_mutable, buffer, before in inputs:
+        if not is_mutable and not torch.equal(before, buffer.raw):
+            raise Broken(f'{where} changes its input "{name}", which the op does not declare as changed in place')
+
+
+def _check_written(where: str, name: str, first: torch.Tensor, second: torch.Tensor) -> None:
+    """Compare the results of two runs over different patterns."""
+    one, other = _bytes(first), _bytes(second)
+    if torch.equal(one, other):
+        return
+    size = first.element_size()
+    rows = one.view(-1, size), other.view(-1, size)
+    untouched = (rows[0] == PATTERNS[0]).all(1) & (rows[1] == PATTERNS[1]).all(1)
+    if untouched.any():
+        place, count = int(untouched.nonzero()[0]), int(untouched.sum())
+        raise Broken(
+            f'{where} leaves {count} of {first.numel()} elements of output "{name}" unwritten, the first at {place}'
+        )
+    place = int((rows[0] != rows[1]).any(1).nonzero()[0])
+    values = [number(tensor.flatten()[place].item()) for tensor in (first, second)]
+    raise Broken(
+        f'{where} reads memory that is not its own or that nobody wrote: element {place} of output "{name}" is '
+        f"{values[0]} or {values[1]}, by what lies around"
+    )
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().contiguous().flatten().view(torch.uint8)
+
+
+def run_kernel(op: str | Op, kernel: int, *inputs: Any, **attrs: Any) -> list[torch.Tensor]:
+    """Run one kernel of an op on the CPU between red zones, and return its outputs.
+
+    `kernel` is its place in `oneop.get_op(name).kernels`. Raises `AssertionError` if the kernel writes beside its
+    outputs or scratch memory, leaves elements unwritten, changes an input, or reads what is not its own.
+    """
+    subject = subject_of(op, Hints())
+    given = [*inputs, *[None] * (len(subject.op.inputs) - len(inputs))]
+    try:
+        return run_guarded(subject, kernel, given, attrs)
+    except Broken as broken:
+        raise AssertionError(f'op "{subject.name}": {broken.message}') from None

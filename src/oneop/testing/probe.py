@@ -1,0 +1,267 @@
+"""What an op takes: dtypes, numbers of tensors, shapes and attributes, found from its kernels and its inference."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from oneop._runtime import core
+from oneop.errors import ArgumentError
+from oneop.registry import AttrDef, KernelDef
+from oneop.testing.subject import Subject
+from oneop.testing.templates import Shape, Template, find_templates
+
+#: In place of a value: leave the attribute out.
+DEFAULT = "default"
+
+_DTYPES = {
+    name: getattr(torch, name)
+    for name in (
+        *("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "int32", "int64", "bool"),
+        *("complex64", "complex128", "uint16", "uint32", "uint64"),
+    )
+}
+_GUESSES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One kind of call: how many tensors each input has, their dtypes, and the shapes that go together."""
+
+    counts: tuple[int, ...]
+    dtypes: tuple[torch.dtype, ...]
+    templates: tuple[Template, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """Everything an op takes on one device, as far as it could be found."""
+
+    subject: Subject
+    device: str
+    choices: tuple[Choice, ...]
+    attrs: Mapping[str, tuple[Any, ...]]
+
+    def group(self, counts: Sequence[int], tensors: Sequence[Any]) -> list[Any]:
+        """Return one entry for each input: a tensor, a list of them, or None."""
+        return group_tensors(self.subject, counts, tensors)
+
+
+def group_tensors(subject: Subject, counts: Sequence[int], tensors: Sequence[Any]) -> list[Any]:
+    """Return one entry for each input argument: a tensor, a list of them, or None."""
+    rest = iter(tensors)
+    grouped: list[Any] = []
+    for arg, count in zip(subject.op.inputs, counts, strict=True):
+        taken = [next(rest) for _ in range(count)]
+        is_list = arg.count != 1 or arg.count_is_minimum
+        grouped.append(taken if is_list else taken[0] if taken else None)
+    return grouped
+
+
+def find_domain(subject: Subject, device: str = "cpu") -> Domain:
+    """Return what the op takes. Raises `ArgumentError` if no call that it takes could be found."""
+    probe = _Probe(subject, device)
+    attrs, base = probe.attributes()
+    choices: dict[tuple[tuple[int, ...], tuple[torch.dtype, ...]], Choice] = {}
+    for _, kernel in subject.kernels(device):
+        for counts in _arities(subject):
+            for choice in probe.choices(kernel, counts, base):
+                choices.setdefault((choice.counts, choice.dtypes), choice)
+    if not choices:
+        raise ArgumentError(
+            f'op "{subject.name}": found no call that it takes on {device}\n'
+            f"  tried the dtypes of its kernels, usual shapes, and {_attrs_text(base)}\n"
+            f"  say some: oneop.testing.check(op, shapes=[[(2, 3), (3,)]], attrs={{...}})\n"
+            f"  defined at {subject.op.source}"
+        )
+    return Domain(subject=subject, device=device, choices=tuple(choices.values()), attrs=attrs)
+
+
+def _attrs_text(attrs: Mapping[str, Any]) -> str:
+    return "attributes " + ", ".join(f"{k}={v!r}" for k, v in attrs.items()) if attrs else "default attributes"
+
+
+class _Probe:
+    """Asks inference and kernels of one op."""
+
+    def __init__(self, subject: Subject, device: str) -> None:
+        self.subject = subject
+        self.device = device
+
+    def infer(
+        self, counts: Sequence[int], dtypes: Sequence[torch.dtype], shapes: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> list[Shape] | None:
+        """Return the shapes of the results, or None where the op refuses."""
+        tensors = [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in zip(shapes, dtypes, strict=True)]
+        extra = {} if tensors else {"device": "meta"}
+        try:
+            grouped = group_tensors(self.subject, counts, tensors)
+            results = self.subject.call_overload(grouped, {**attrs, **extra})
+        except Exception:
+            return None
+        flat = [results] if isinstance(results, torch.Tensor) else list(results or [])
+        return [tuple(result.shape) for result in flat]
+
+    def choices(self, kernel: KernelDef, counts: tuple[int, ...], base: Mapping[str, Any]) -> Iterator[Choice]:
+        """Yield the first combination of dtypes for which inference and this kernel take some call."""
+        for dtypes in _dtype_combinations(self.subject, kernel, counts):
+            templates = self.templates(counts, dtypes, base)
+            if templates and self.kernel_takes(kernel, counts, dtypes, templates, base):
+                yield Choice(counts=counts, dtypes=dtypes, templates=tuple(templates))
+                if kernel.dtypes or set(dtypes) != {torch.float32}:
+                    return  # a kernel for any dtype is tried with float32, and with what comes next
+
+    def templates(
+        self, counts: tuple[int, ...], dtypes: tuple[torch.dtype, ...], attrs: Mapping[str, Any]
+    ) -> list[Template]:
+        """Return the shapes that go together."""
+        if self.subject.hints.shapes:
+            given = [shapes for shapes in self.subject.hints.shapes if len(shapes) == len(dtypes)]
+            return [Template(tuple(tuple(str(size) for size in shape) for shape in shapes)) for shapes in given]
+        return find_templates(
+            self.subject.infer_kind(), len(dtypes), lambda shapes: self.infer(counts, dtypes, shapes, attrs)
+        )
+
+    def kernel_takes(
+        self,
+        kernel: KernelDef,
+        counts: tuple[int, ...],
+        dtypes: tuple[torch.dtype, ...],
+        templates: Sequence[Template],
+        attrs: Mapping[str, Any],
+    ) -> bool:
+        """Tell whether the kernel takes a call of one of the templates."""
+        index = self.subject.op.kernels.index(kernel)
+        for template in templates[:6]:
+            shapes = template.shapes(dict.fromkeys(template.symbols, 2))
+            tensors = [
+                torch.zeros(shape, dtype=dtype, device=self.device) for shape, dtype in zip(shapes, dtypes, strict=True)
+            ]
+            try:
+                args = self.subject.torch_args(group_tensors(self.subject, counts, tensors), attrs)
+                core().KernelRun(self.subject.name, index, args)
+            except Exception:
+                continue
+            return True
+        return False
+
+    def attributes(self) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
+        """Return the values to try for each attribute, and one set of values that the op takes."""
+        op = self.subject.op
+        pools = {attr.name: list(self.subject.hints.attrs.get(attr.name, ())) or _values_of(attr) for attr in op.attrs}
+        needed = [attr.name for attr in op.attrs if not attr.has_default]
+        base: dict[str, Any] = {name: pools[name][0] for name in needed if pools[name]}
+        usual = self.usual_call(base)
+        if usual is None:
+            for values in itertools.islice(itertools.product(*(pools[name] for name in needed)), 64):
+                base = dict(zip(needed, values, strict=True))
+                usual = self.usual_call(base)
+                if usual is not None:
+                    break
+        kept: dict[str, tuple[Any, ...]] = {}
+        for attr in op.attrs:
+            chosen = pools[attr.name]
+            if attr.name not in self.subject.hints.attrs and usual is not None:
+                chosen = self.believed(attr, chosen, base, usual)
+            kept[attr.name] = (DEFAULT, *chosen) if attr.has_default else tuple(chosen)
+        return kept, base
+
+    def usual_call(self, attrs: Mapping[str, Any]) -> list[tuple[tuple[int, ...], tuple[Any, ...], list[Shape]]] | None:
+        """Return some calls that the op takes with these attributes: counts, dtypes, shapes."""
+        calls = []
+        for _, kernel in self.subject.kernels(self.device):
+            for counts in _arities(self.subject):
+                for dtypes in itertools.islice(_dtype_combinations(self.subject, kernel, counts), 4):
+                    templates = self.templates(counts, dtypes, attrs)
+                    for template in templates[:8]:
+                        shapes = template.shapes(dict(zip(template.symbols, (2, 3, 5, 4, 6, 2, 3, 4), strict=False)))
+                        if self.infer(counts, dtypes, shapes, attrs) is not None:
+                            calls.append((counts, dtypes, shapes))
+                    if calls:
+                        return calls
+        return None
+
+    def believed(
+        self, attr: AttrDef, values: Sequence[Any], base: Mapping[str, Any], calls: Sequence[Any]
+    ) -> list[Any]:
+        """Return the values that the op takes in some call. Of an op that checks nothing, only harmless ones."""
+
+        def takes(value: Any) -> bool:
+            return any(
+                self.infer(counts, dtypes, shapes, {**base, attr.name: value}) is not None
+                for counts, dtypes, shapes in calls
+            )
+
+        accepted = [value for value in values if takes(value)]
+        absurd = _ABSURD.get(attr.type)
+        checks = absurd is not None and not takes(absurd)
+        return accepted if checks else [value for value in accepted if _is_harmless(value)]
+
+
+_ABSURD: dict[str, Any] = {"int32": -1000003, "int64": -1000003, "float": float("nan"), "double": float("nan")}
+_ABSURD |= {"list of int32": [-1000003], "list of int64": [-1000003], "shape": (-1000003,)}
+
+
+def _is_harmless(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return not isinstance(value, (list, tuple)) or all(_is_harmless(item) for item in value)
+    return value > 0
+
+
+def _values_of(attr: AttrDef) -> list[Any]:
+    """Return values of an attribute by its type, usual ones first."""
+    numbers = [1, 2, 0, -1, 3]
+    by_type: dict[str, list[Any]] = {
+        "int32": numbers,
+        "int64": numbers,
+        "bool": [True, False],
+        "float": [0.5, 2.0, -0.25],
+        "double": [0.5, 2.0, -0.25],
+        "string": [] if attr.has_default else [""],
+        "shape": [(2, 3), (6,)],
+        "dtype": [torch.float32, torch.float64],
+        "list of int32": [[1], [0], [1, 2]],
+        "list of int64": [[1], [0], [1, 2]],
+        "list of float": [[0.5], [0.5, 2.0]],
+        "list of dtype": [[torch.float32]],
+        "list of shape": [[(2, 3)]],
+        "list of string": [] if attr.has_default else [["a"]],
+        "complex": [0.5 + 0.25j],
+        "bytes": [] if attr.has_default else [b""],
+    }
+    return by_type.get(attr.type, [])
+
+
+def _arities(subject: Subject) -> list[tuple[int, ...]]:
+    """Return how many tensors each input may have: all of them, and without the optional ones."""
+    full = tuple(max(arg.count, 1) for arg in subject.op.inputs)
+    more = tuple(
+        count + 1 if arg.count_is_minimum else count for arg, count in zip(subject.op.inputs, full, strict=True)
+    )
+    least = tuple(0 if arg.is_optional else count for arg, count in zip(subject.op.inputs, full, strict=True))
+    return list(dict.fromkeys([full, more, least]))
+
+
+def _dtype_combinations(
+    subject: Subject, kernel: KernelDef, counts: Sequence[int]
+) -> Iterator[tuple[torch.dtype, ...]]:
+    """Yield dtypes of all input tensors that the kernel's conditions allow, likely ones first."""
+    asked: dict[tuple[str, int], torch.dtype] = {}
+    for name, index, dtype in kernel.dtypes:
+        if dtype in _DTYPES:
+            asked[name, index] = _DTYPES[dtype]
+    places = [(arg.name, i) for arg, count in zip(subject.op.inputs, counts, strict=True) for i in range(count)]
+    open_places = [place for place in places if place not in asked]
+    usual = list(dict.fromkeys([*asked.values(), *_GUESSES]))
+    seen = set()
+    alike = ((one,) * len(open_places) for one in usual)
+    for values in itertools.islice(itertools.chain(alike, itertools.product(usual, repeat=len(open_places))), 80):
+        given = {**asked, **dict(zip(open_places, values, strict=True))}
+        dtypes = tuple(given[place] for place in places)
+        if dtypes not in seen:
+            seen.add(dtypes)
+            yield dtypes

@@ -1,0 +1,158 @@
+"""What a check found: one outcome for each family, and for a failure the smallest call with lines that reproduce it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from oneop._runtime import loaded_libraries
+from oneop.errors import OpCheckFailed
+from oneop.registry import OpDef
+from oneop.testing.case import Case
+
+PASSED, FAILED, MISSING, SKIPPED = "passed", "failed", "missing", "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A property that does not hold."""
+
+    message: str
+    case: str
+    reproduce: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one family of checks said."""
+
+    family: str
+    status: str
+    note: str = ""
+    cases: int = 0
+    seconds: float = 0.0
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckReport:
+    """All outcomes for one op."""
+
+    op: OpDef
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+    strict: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed and, if it is strict, nothing is missing."""
+        bad = (FAILED, MISSING) if self.strict else (FAILED,)
+        return not any(outcome.status in bad for outcome in self.outcomes)
+
+    @property
+    def failures(self) -> list[Outcome]:
+        """The outcomes that failed."""
+        return [outcome for outcome in self.outcomes if outcome.status == FAILED]
+
+    @property
+    def missing(self) -> list[str]:
+        """The families for which the op has nothing registered."""
+        return [outcome.family for outcome in self.outcomes if outcome.status == MISSING]
+
+    def raise_if_failed(self) -> None:
+        """Raise `OpCheckFailed`, which is an `AssertionError`, with this report if it is not ok."""
+        if not self.ok:
+            raise OpCheckFailed(str(self), self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {
+            "op": self.op.name,
+            "ok": self.ok,
+            "seconds": round(self.seconds, 3),
+            "outcomes": [
+                {
+                    "family": one.family,
+                    "status": one.status,
+                    "note": one.note,
+                    "cases": one.cases,
+                    "seconds": round(one.seconds, 3),
+                    "failure": None
+                    if one.failure is None
+                    else {
+                        "message": one.failure.message,
+                        "case": one.failure.case,
+                        "reproduce": list(one.failure.reproduce),
+                    },
+                }
+                for one in self.outcomes
+            ],
+        }
+
+    def __str__(self) -> str:
+        """Return a line for each family, and some for each failure."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report."""
+        yield f"{self.op.name}  {self.op.source}"
+        for one in self.outcomes:
+            yield f"  {one.status:8} {one.family:16} {_note_of(one)}".rstrip()
+        for one in self.failures:
+            yield ""
+            yield from failure_lines(self.op.name, one)
+        counts = [f"{sum(o.status == s for o in self.outcomes)} {s}" for s in (PASSED, FAILED, MISSING, SKIPPED)]
+        yield f"  {', '.join(text for text in counts if not text.startswith('0 '))} in {self.seconds:.1f} s"
+
+
+def _note_of(outcome: Outcome) -> str:
+    if outcome.status == FAILED:
+        return "see below"
+    cases = f"{outcome.cases} call{'s' if outcome.cases != 1 else ''}" if outcome.cases else ""
+    return ", ".join(part for part in (cases, outcome.note) if part)
+
+
+def failure_lines(op: str, outcome: Outcome) -> Iterator[str]:
+    """Yield the lines that tell of a failure."""
+    failure = outcome.failure
+    assert failure is not None
+    first, *rest = failure.message.splitlines()
+    yield f"{op}, {outcome.family}: {first}"
+    yield from (f"    {line}" for line in rest)
+    if failure.case:
+        yield f"  smallest call found: {failure.case}"
+    if failure.reproduce:
+        yield "  reproduce:"
+        yield from (f"    {line}" for line in failure.reproduce)
+
+
+def lines_for(case: Case, ends: tuple[str, ...]) -> tuple[str, ...]:
+    """Return lines that make the call again; `ends` follow it, or the call itself if there are none."""
+    names = case.names()
+    lines = ["import torch, oneop", "from oneop.testing import tensor", *_loading(case)]
+    lines += [f"{name} = {one.code()}" for name, one in zip(names, case.tensors, strict=True)]
+    call = call_text(case)
+    return (*lines, *(end.replace("{call}", call) for end in ends or ("print({call})",)))
+
+
+def call_text(case: Case, names: list[str] | None = None) -> str:
+    """Return the call: `oneop.ops.leaky_relu(x, alpha=0.5)`."""
+    return f"oneop.ops.{case.subject.name}({arguments_text(case, names)})"
+
+
+def arguments_text(case: Case, names: list[str] | None = None) -> str:
+    """Return its arguments: `x, alpha=0.5`."""
+    grouped = case.group(names or case.names())
+    given = [f"[{', '.join(one)}]" if isinstance(one, list) else str(one) for one in grouped]
+    given += [f"{name}={value!r}" for name, value in case.attrs]
+    return ", ".join(given)
+
+
+def _loading(case: Case) -> list[str]:
+    source = case.subject.op.source
+    if source.library in loaded_libraries:
+        return [f'oneop.load("{loaded_libraries[source.library][1].path}")']
+    file = source.library.removeprefix("python:")
+    return [f'import runpy; runpy.run_path("{file}")'] if source.library.startswith("python:/") else []

@@ -1,0 +1,153 @@
+"""Which shapes go together: templates such as (a, b), (b, c), found by asking an op's inference.
+
+An axis is a letter; the same letter is the same size. A declarative inference says its templates itself. Otherwise
+templates are tried, and those that inference takes are kept. Inference may take more than the op means to: a backward
+op often looks at the shape of one input only. So a template in which inputs differ is believed only if each axis that
+one input alone has also appears in a result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+Shape = tuple[int, ...]
+#: Shapes of the results for shapes of the inputs, or None where inference refuses.
+Infer = Callable[[Sequence[Shape]], Sequence[Shape] | None]
+
+_SECONDS = 2.0
+_MOST = 24
+_SIZES = dict(zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=True))
+
+
+@dataclass(frozen=True)
+class Template:
+    """The axes of each input tensor. An axis that is a number is always of that size."""
+
+    axes: tuple[tuple[str, ...], ...]
+
+    @property
+    def symbols(self) -> list[str]:
+        """The axes whose size is open."""
+        return sorted({axis for axes in self.axes for axis in axes if not axis.isdigit()})
+
+    def shapes(self, sizes: Mapping[str, int]) -> list[Shape]:
+        """Return the shapes for these sizes."""
+        return [tuple(int(axis) if axis.isdigit() else sizes[axis] for axis in axes) for axes in self.axes]
+
+
+def find_templates(kind: str, count: int, infer: Infer) -> list[Template]:
+    """Return the templates of an op with `count` input tensors; `kind` is that of its inference."""
+    if count == 0:
+        return [Template(())]
+    if "->" in kind:
+        return [one for one in _from_text(kind, count) if _accepts(one, infer)]
+    same = [one for one in (Template((tuple("abcd"[:rank]),) * count) for rank in range(5)) if _accepts(one, infer)]
+    if kind == "broadcast":
+        return same + [one for one in _broadcasts(count) if _accepts(one, infer)]
+    if kind in ("elementwise", "reduce"):
+        return same
+    if count == 1:
+        return same or list(_search(count, infer))
+    if len(same) >= 4 and all(_results_are_alike(one, infer) for one in same):
+        both = [one for one in _broadcasts(count) if _broadcasts_really(one, infer)]
+        return same + both
+    return [*list(_search(count, infer)), *same][:_MOST]
+
+
+def _ask(template: Template, infer: Infer) -> tuple[list[Shape], Sequence[Shape] | None]:
+    shapes = template.shapes(_SIZES)
+    return shapes, infer(shapes)
+
+
+def _accepts(template: Template, infer: Infer) -> bool:
+    return _ask(template, infer)[1] is not None
+
+
+def _results_are_alike(template: Template, infer: Infer) -> bool:
+    shapes, results = _ask(template, infer)
+    return results is not None and all(tuple(result) == shapes[0] for result in results)
+
+
+def _broadcasts(count: int) -> list[Template]:
+    full = ("a", "b", "c")
+    others = [("c",), (), ("1", "c"), ("a", "1", "c"), ("a", "b", "1")]
+    return [
+        Template(tuple(other if i == place else full for i in range(count)))
+        for other in others
+        for place in range(count)
+    ]
+
+
+def _broadcasts_really(template: Template, infer: Infer) -> bool:
+    """Tell whether the result has the full shape wherever the small input stands."""
+    full = tuple(_SIZES[axis] for axis in ("a", "b", "c"))
+    rotations = [template.axes[i:] + template.axes[:i] for i in range(len(template.axes))]
+    answers = [_ask(Template(axes), infer)[1] for axes in rotations]
+    return all(results is not None and all(tuple(one) == full for one in results) for results in answers)
+
+
+def _from_text(kind: str, count: int) -> Iterator[Template]:
+    sides = [[tensor.split() for tensor in side.split(",")] for side in kind.split("->")]
+    inputs = sides[0]
+    names = dict.fromkeys(axis for axes in inputs for axis in axes if axis != "..." and not axis.isdigit())
+    letters = dict(zip(names, "abcdefgh", strict=False))
+    for extra in ((), ("i",), ("i", "j")) if any("..." in axes for axes in inputs) else ((),):
+        yield Template(
+            tuple(
+                tuple(one for axis in axes for one in (extra if axis == "..." else (letters.get(axis, axis),)))
+                for axes in inputs[:count]
+            )
+        )
+
+
+def _search(count: int, infer: Infer) -> Iterator[Template]:
+    """Yield templates that inference takes and that are believed, the most general first."""
+    ends = time.monotonic() + _SECONDS
+    most_rank = 4 if count == 1 else 3
+    found: list[Template] = []
+    for ranks in sorted(itertools.product(range(most_rank + 1), repeat=count), key=sum):
+        if sum(ranks) > 6:
+            continue
+        for letters in sorted(_partitions(sum(ranks)), key=lambda letters: -len(set(letters))):
+            rest = iter(letters)
+            template = Template(tuple(tuple(next(rest) for _ in range(rank)) for rank in ranks))
+            if any(_is_special_case(template, known) for known in found):
+                continue
+            shapes, results = _ask(template, infer)
+            if results is not None and _is_believed(template, shapes, results):
+                found.append(template)
+                yield template
+            if len(found) >= _MOST or time.monotonic() > ends:
+                return
+
+
+def _partitions(count: int, used: str = "") -> Iterator[str]:
+    """Yield all ways to name `count` axes, without renamings of each other."""
+    if len(used) == count:
+        yield used
+        return
+    letters = "abcdefghij"[: len(set(used)) + 1]
+    for letter in letters:
+        yield from _partitions(count, used + letter)
+
+
+def _is_believed(template: Template, shapes: Sequence[Shape], results: Sequence[Shape]) -> bool:
+    if len(template.axes) == 1:
+        return True
+    result_sizes = {size for result in results for size in result}
+    for symbol in template.symbols:
+        owners = sum(symbol in axes for axes in template.axes)
+        if owners == 1 and _SIZES[symbol] not in result_sizes:
+            return False
+    return True
+
+
+def _is_special_case(template: Template, known: Template) -> bool:
+    if [len(axes) for axes in template.axes] != [len(axes) for axes in known.axes]:
+        return False
+    renamed: dict[str, str] = {}
+    pairs = zip(itertools.chain(*known.axes), itertools.chain(*template.axes), strict=True)
+    return all(renamed.setdefault(general, special) == special for general, special in pairs)

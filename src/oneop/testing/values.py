@@ -1,0 +1,140 @@
+"""Tensors for checks: the same in every run, exact in every dtype, and away from the places where functions have kinks.
+
+Floating values are odd multiples of 1/64 between -4 and 4. Eight bits hold them, so float64 and bfloat16 have the same
+ones; none is 0, 1 or 0.5, so a numerical derivative does not step over the usual kinks; and as long as there are
+enough of them, no two in a tensor are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
+FILLS = ("plain", "positive", "special")
+_GRID = 256
+_SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0)
+
+
+@dataclass(frozen=True)
+class TensorCase:
+    """A tensor as data: `make()` gives the same one each time."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    layout: str = "contiguous"
+    fill: str = "plain"
+    seed: int = 0
+    lane: tuple[int, int] = (0, 1)
+    bounds: tuple[float, float] | None = None
+
+    def make(self, device: str = "cpu") -> torch.Tensor:
+        """Return the tensor."""
+        made = tensor(
+            self.shape,
+            self.dtype,
+            layout=self.layout,
+            fill=self.fill,
+            seed=self.seed,
+            lane=self.lane,
+            bounds=self.bounds,
+        )
+        return made if device == "cpu" else made.to(device)
+
+    def __str__(self) -> str:
+        """Return `float32[2, 3]`, with what is special."""
+        notes = [note for note in (self.layout, self.fill) if note not in ("contiguous", "plain")]
+        text = f"{str(self.dtype).removeprefix('torch.')}{list(self.shape)}"
+        return f"{text} {' '.join(notes)}" if notes else text
+
+    def code(self) -> str:
+        """Return the expression that makes it."""
+        given = [f"{self.shape}", f"{self.dtype}"]
+        if self.layout != "contiguous":
+            given.append(f"layout={self.layout!r}")
+        if self.fill != "plain":
+            given.append(f"fill={self.fill!r}")
+        if self.seed:
+            given.append(f"seed={self.seed}")
+        if self.lane != (0, 1):
+            given.append(f"lane={self.lane}")
+        if self.bounds is not None:
+            given.append(f"bounds={self.bounds}")
+        return f"tensor({', '.join(given)})"
+
+
+def tensor(
+    shape: Sequence[int],
+    dtype: torch.dtype,
+    *,
+    layout: str = "contiguous",
+    fill: str = "plain",
+    seed: int = 0,
+    lane: tuple[int, int] = (0, 1),
+    bounds: tuple[float, float] | None = None,
+) -> torch.Tensor:
+    """Return a tensor for a check; the same arguments give the same one in every process.
+
+    Args:
+        shape: its shape.
+        dtype: its dtype.
+        layout: "contiguous", "transposed", "strided", "offset" (starts inside its memory) or "expanded" (stride 0).
+        fill: "plain", "positive", or "special" (NaN, infinities and zeros among the values).
+        seed: another number, other values.
+        lane: (k, n) takes the k-th of n disjoint sets of values, so that several inputs never have one in common.
+        bounds: lowest and highest value, in place of those above.
+    """
+    shape = tuple(shape)
+    if layout == "transposed" and len(shape) >= 2:
+        return _values((*shape[:-2], shape[-1], shape[-2]), dtype, fill, seed, lane, bounds).transpose(-1, -2)
+    if layout == "strided" and shape:
+        return _values((*shape[:-1], 2 * shape[-1]), dtype, fill, seed, lane, bounds)[..., ::2]
+    if layout == "offset":
+        count = math.prod(shape)
+        return _values((count + 3,), dtype, fill, seed, lane, bounds)[3:].view(shape)
+    if layout == "expanded" and shape:
+        return _values((1, *shape[1:]), dtype, fill, seed, lane, bounds).expand(shape)
+    return _values(shape, dtype, fill, seed, lane, bounds)
+
+
+def _values(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    fill: str,
+    seed: int,
+    lane: tuple[int, int],
+    bounds: tuple[float, float] | None,
+) -> torch.Tensor:
+    count = math.prod(shape)
+    generator = torch.Generator().manual_seed(1000 * seed + lane[0])
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).to(dtype)
+    if not dtype.is_floating_point and not dtype.is_complex:
+        low, high = bounds or (0 if not dtype.is_signed else -4, 9)
+        return torch.randint(int(low), max(int(high), int(low)) + 1, shape, generator=generator).to(dtype)
+    numbers = _floats(count, generator, lane, fill, bounds)
+    if dtype.is_complex:
+        numbers = torch.complex(numbers, _floats(count, generator, lane, "plain", bounds))
+    return numbers.to(dtype).view(shape)
+
+
+def _floats(
+    count: int, generator: torch.Generator, lane: tuple[int, int], fill: str, bounds: tuple[float, float] | None
+) -> torch.Tensor:
+    own = torch.arange(lane[0] % lane[1], _GRID, lane[1])
+    order = torch.randperm(len(own), generator=generator)
+    picks = own[order[:count]] if count <= len(own) else own[torch.randint(len(own), (count,), generator=generator)]
+    numbers = (2.0 * picks.double() - (_GRID - 1)) / 64
+    if bounds is not None:
+        low, high = bounds
+        numbers = low + (numbers + 4) / 8 * (high - low)
+    elif fill == "positive":
+        numbers = numbers.abs()
+    if fill == "special":
+        every_other = numbers[::2]  # so that its neighbours stay ordinary
+        special = torch.tensor(_SPECIAL, dtype=torch.float64)
+        every_other.copy_(special.repeat(-(-len(every_other) // len(special)))[: len(every_other)])
+    return numbers

@@ -1,0 +1,179 @@
+"""`oneop.testing.check`: seeded faults are found by the family that is for them, and right ops raise no alarm."""
+
+from pathlib import Path
+
+import faults
+import pytest
+import right_ops
+import torch
+
+import oneop
+from oneop.errors import ArgumentError, OpCheckFailed, OpNotFoundError
+from oneop.testing.checker import FAMILIES, run_check
+from oneop.testing.subject import Hints
+
+SLOW = ("opcheck", "compile", "export")
+MOST_SECONDS = 30
+
+
+def families_that_fail(op, expected, **hints):
+    report = run_check(op, Hints(**hints), skip=[name for name in SLOW if name != expected], examples=16)
+    assert report.seconds < MOST_SECONDS
+    return [outcome.family for outcome in report.failures]
+
+
+@pytest.mark.parametrize("name", faults.CPP)
+def test_fault_in_cpp_is_found(name):
+    oneop.load("faults", [Path(faults.__file__).with_suffix(".cpp")])
+    hints = {"reference": lambda x: x / 3} if name == "loses_digits" else {}
+    assert faults.CPP[name] in families_that_fail(name, faults.CPP[name], **hints)
+
+
+@pytest.mark.parametrize("make", faults.PYTHON, ids=lambda make: make.__name__)
+def test_fault_in_python_is_found(make):
+    make()
+    assert faults.PYTHON[make] in families_that_fail(make.__name__, faults.PYTHON[make])
+
+
+@pytest.mark.parametrize("make", right_ops.PYTHON, ids=lambda make: make.__name__)
+def test_right_op_passes(make):
+    make()
+    report = oneop.testing.check(make.__defaults__[0], examples=8)
+    assert report.ok and report.seconds < MOST_SECONDS
+    assert {outcome.family for outcome in report.outcomes} == set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", ["leaky_relu", "leaky_relu_parallel", "leaky_relu_grad"])
+def test_right_cpp_op_passes(name):
+    right_ops.cpp_library()
+    assert oneop.testing.check(name, examples=8).ok
+
+
+def test_enough_of_both():
+    assert len(faults.CPP) + len(faults.PYTHON) >= 30
+    assert len(right_ops.PYTHON) + 3 >= 15
+
+
+def test_failure_tells_the_smallest_call_and_how_to_repeat_it():
+    faults.ignores_attribute()
+    with pytest.raises(OpCheckFailed) as caught:
+        oneop.testing.check("ignores_attribute", only="reference")
+    place = f"{faults.__file__}:{faults.ignores_attribute.__code__.co_firstlineno + 1}"
+    seconds = str(caught.value).split()[-2]
+    assert str(caught.value) == (
+        f"ignores_attribute  {place}\n"
+        "  failed   reference        see below\n"
+        "\n"
+        "ignores_attribute, reference: the result differs from the reference: y is 2.78125, expected 0.6953125 "
+        "(1 of 1 elements differ)\n"
+        "  smallest call found: x float32[], by=0.5\n"
+        "  reproduce:\n"
+        "    import torch, oneop\n"
+        "    from oneop.testing import tensor\n"
+        f'    import runpy; runpy.run_path("{faults.__file__}")\n'
+        "    x = tensor((), torch.float32)\n"
+        "    print(oneop.ops.ignores_attribute(x, by=0.5))\n"
+        f"  1 failed in {seconds} s"
+    )
+    assert caught.value.report.to_json()["outcomes"][0]["failure"]["case"] == "x float32[], by=0.5"
+
+
+def test_lines_that_reproduce_run(capsys):
+    oneop.load("faults", [Path(faults.__file__).with_suffix(".cpp")])
+    report = run_check("leaves_tail", Hints())
+    lines = report.failures[0].failure.reproduce
+    assert lines[-1] == 'oneop.testing.run_kernel("leaves_tail", 0, x)'
+    with pytest.raises(AssertionError, match=r'op "leaves_tail": the kernel at .*:\d+ leaves 1 of 1 elements'):
+        exec("\n".join(lines), {})
+
+
+def test_missing_gradient_is_reported_not_passed():
+    op = faults.square("square_without_gradient")
+    report = oneop.testing.check(op, only=["gradient", "jvp"])
+    assert report.missing == ["gradient", "jvp"]
+    assert [outcome.status for outcome in report.outcomes] == ["missing", "missing"]
+    with pytest.raises(OpCheckFailed, match="missing  gradient"):
+        oneop.testing.check(op, only="gradient", strict=True)
+
+
+def test_what_was_not_run_says_why():
+    oneop.load("faults", [Path(faults.__file__).with_suffix(".cpp")])
+    report = run_check("writes_past_end", Hints(), only=["memory", "layouts"])
+    assert [outcome.note for outcome in report.outcomes] == ["", "not run: a kernel handles memory wrongly"]
+
+
+def test_unknown_op_and_family():
+    with pytest.raises(OpNotFoundError):
+        oneop.testing.check("no_such_op")
+    op = faults.square("square_once")
+    with pytest.raises(ArgumentError, match="there is no family of checks 'gradients'\n  there are: memory, inference"):
+        oneop.testing.check(op, only="gradients")
+
+
+def test_an_op_that_takes_nothing_found():
+    op = oneop.define("t_picky(Tensor x) -> Tensor y", differentiable=False)
+
+    @op.register_infer
+    def infer(x):
+        raise ValueError("never")
+
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda x: x)
+    with pytest.raises(OpCheckFailed, match='t_picky, inputs: op "t_picky": found no call that it takes on cpu'):
+        oneop.testing.check(op)
+
+
+def test_hints_reach_the_calls():
+    op = oneop.define("t_table(Tensor table, Tensor index, *, str mode='a') -> Tensor y", infer="v d, n -> n d")
+    seen = []
+
+    @op.register_kernel("cpu", dtypes={"table": torch.float32, "index": torch.int64})
+    def kernel(table, index, mode):
+        seen.append((table.shape, int(index.max(initial=0)), mode))
+        return table[index]
+
+    options = {"shapes": [[(7, 2), (3,)]], "values": {"index": (4, 6)}, "attrs": {"mode": ["a", "b"]}}
+    oneop.testing.check(op, only=["memory", "determinism"], **options)
+    assert {shape for shape, _, _ in seen if shape != (2, 2)} == {(7, 2)}
+    assert {mode for *_, mode in seen} == {"a", "b"}
+    assert all(4 <= largest <= 6 for shape, largest, _ in seen if shape == (7, 2))
+
+
+def test_pytest_params():
+    library = oneop.load("faults", [Path(faults.__file__).with_suffix(".cpp")])
+    assert [param.id for param in oneop.testing.pytest_params(library)] == list(library.ops)
+    assert [param.values for param in oneop.testing.pytest_params(["leaves_tail"])] == [("leaves_tail",)]
+    assert "wraps_index" in [param.id for param in oneop.testing.pytest_params()]
+
+
+def test_strategy_for_tests_of_ones_own():
+    from hypothesis import given, settings
+
+    right_ops.linear()
+    seen = []
+
+    @settings(max_examples=20, deadline=None, database=None)
+    @given(oneop.testing.cases("linear_np"))
+    def test(case):
+        x, w = case.make()
+        seen.append(x.ndim)
+        torch.testing.assert_close(case.run([x, w])[0], x @ w.T, rtol=1e-4, atol=1e-4)
+
+    test()
+    assert set(seen) == {1, 2, 3}
+
+
+def test_progress_bar(capsys):
+    right_ops.halves()
+    oneop.testing.check("halves_np", only="inference", progress=True)
+    shown = capsys.readouterr().err
+    assert "halves_np [....................] 0/1 inference" in shown
+    assert shown.endswith(" \r")
+
+
+def test_random_state_is_left_alone():
+    right_ops.halves()
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    oneop.testing.check("halves_np", only=["inference", "kernels"])
+    assert torch.equal(torch.rand(2), expected)
