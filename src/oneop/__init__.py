@@ -3,48 +3,18 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from torch import Tensor as Tensor
-from torch import bfloat16 as bfloat16
-from torch import bool as bool
-from torch import dtype as dtype
-from torch import float16 as float16
-from torch import float32 as float32
-from torch import float64 as float64
-from torch import int8 as int8
-from torch import int16 as int16
-from torch import int32 as int32
-from torch import int64 as int64
-from torch import uint8 as uint8
-
-from oneop import _C as _C
-from oneop import config as config
 from oneop import errors as errors
-from oneop import experimental as experimental
-from oneop import ops as ops
 from oneop import sysconfig as sysconfig
-from oneop import typing as typing
-from oneop import util as util
-from oneop._build.library import Library as Library
-from oneop._build.library import build as build
-from oneop._loader import LoadedLibrary as LoadedLibrary
-from oneop._loader import load as load
-from oneop._loader import load_inline as load_inline
 from oneop._version import __version__ as __version__
-from oneop.authoring.define import define as define
-from oneop.authoring.modules import load_module as load_module
-from oneop.authoring.spec import TensorSpec as TensorSpec
 from oneop.errors import OneopError as OneopError
-from oneop.registry import get_op as get_op
-from oneop.registry import list_ops as list_ops
-from oneop.registry import list_pending as list_pending
-from oneop.registry import sbp_signatures as sbp_signatures
-from oneop.registry import show as show
 from oneop.settings import settings as settings
-from oneop.user_op import user_op_builder as user_op_builder
 
 if TYPE_CHECKING:
     from oneop import functional as functional
     from oneop import ods as ods
+    from oneop import testing as testing
+    from oneop._public import *
+    from oneop.autocast import register_autocast as register_autocast
     from oneop.jobs import checkpoint as checkpoint
     from oneop.jobs import optimizer as optimizer
     from oneop.jobs import scope as scope
@@ -74,6 +44,7 @@ if TYPE_CHECKING:
 _LATER = {
     "functional": "functional",
     "ods": "ods",
+    "testing": "testing",
     "checkpoint": "jobs.checkpoint",
     "optimizer": "jobs.optimizer",
     "scope": "jobs.scope",
@@ -106,7 +77,18 @@ _LATER = {
 }
 
 
+def _load_public() -> None:
+    """Import the names that need torch. Nothing above does, so that the command line starts quickly."""
+    if "char" not in globals():  # the last one
+        public = importlib.import_module("oneop._public")
+        globals().update({name: value for name, value in vars(public).items() if not name.startswith("__")})
+
+
 def __getattr__(name: str) -> object:
+    if not name.startswith("__"):
+        _load_public()
+    if name in globals():
+        return globals()[name]
     if name not in _LATER:
         raise AttributeError(f"module 'oneop' has no attribute {name!r}")
     module, _, attribute = _LATER[name].partition(":")
@@ -118,12 +100,9 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
+    _load_public()
     return sorted({*globals(), *_LATER})
 
-
-double = float64
-float = float32
-char = int8
 
 __all__ = [
     "Graph",
@@ -159,6 +138,7 @@ __all__ = [
     "settings",
     "show",
     "sysconfig",
+    "testing",
     "typing",
     "user_op_builder",
     "util",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from oneop.errors import OpNotFoundError
 from oneop.settings import settings
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def core() -> Any:
 def after_loading(hook: Callable[[Any], None]) -> None:
     """Have `hook(core)` called once the core is there. For rooms above this one."""
     _loaded_hooks.append(hook)
+    if "oneop._core" in sys.modules:
+        hook(sys.modules["oneop._core"])
 
 
 def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
@@ -120,8 +123,20 @@ def find_op(name: str) -> _core.Op:
     return op
 
 
+def find_info(name: str) -> _core.OpInfo:
+    """Return what the core knows of an op; if it knows none, installed packages are asked for it first."""
+    try:
+        return core().op_info(name)  # type: ignore[no-any-return]
+    except OpNotFoundError:
+        from oneop.plugins import find_plugin
+
+        if not find_plugin(name):
+            raise
+    return core().op_info(name)  # type: ignore[no-any-return]
+
+
 def _make_op(name: str) -> _core.Op:
-    info: _core.OpInfo = core().op_info(name)
+    info = find_info(name)
     overload = getattr(torch.ops.oneop, name).default
     op: Any = core().make_op(name, overload)
     op.__name__ = op.__qualname__ = name

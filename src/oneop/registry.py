@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oneop._runtime import core, loaded_libraries, restore
+from oneop._runtime import core, find_info, loaded_libraries, restore
 
 if TYPE_CHECKING:
     from oneop import _core
@@ -129,7 +129,7 @@ def list_ops() -> list[str]:
 
 def get_op(name: str) -> OpDef:
     """Return what is registered for an op. Raises `OpNotFoundError`, with the nearest name."""
-    return _op_def(core().op_info(name))
+    return _op_def(find_info(name))
 
 
 def show(name: str) -> OpDef:

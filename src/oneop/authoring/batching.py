@@ -37,3 +37,8 @@ def elementwise_rule(op: Callable[..., Any]) -> Callable[..., Any]:
         return outputs, 0 if isinstance(outputs, torch.Tensor) else tuple(0 for _ in outputs)
 
     return rule
+
+
+def has_rule(name: str) -> bool:
+    """Tell whether an op has a rule; others run once for each element of a batch."""
+    return name in _rules

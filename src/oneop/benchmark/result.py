@@ -1,0 +1,139 @@
+"""Figures as data: a table, JSON, two runs side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oneop.errors import ArgumentError
+
+FORMAT = 1
+FORWARD, BACKWARD = "forward", "backward"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One contender at one size. `what` is op, reference, copy, or a kernel's language and place."""
+
+    direction: str
+    what: str
+    elements: int
+    nbytes: int
+    seconds: float
+    spread: float
+    matches: bool | None = None  # with the reference
+    flops: int = 0
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes per second."""
+        return self.nbytes / self.seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchResult:
+    """All figures of one op."""
+
+    op: str
+    device: str
+    dtype: str
+    call: str
+    rows: tuple[Row, ...]
+    machine: dict[str, Any] = field(default_factory=dict)
+
+    def sizes(self) -> list[int]:
+        """Return the numbers of elements that were measured."""
+        return sorted({row.elements for row in self.rows})
+
+    def find(self, direction: str, what: str, elements: int) -> Row | None:
+        """Return one row, or None."""
+        for row in self.rows:
+            if (row.direction, row.what, row.elements) == (direction, what, elements):
+                return row
+        return None
+
+    def ratio(self, row: Row, to: str) -> float | None:
+        """Return how many times the time of another contender a row takes, or None if that was not measured."""
+        other = self.find(row.direction, to, row.elements)
+        return None if other is None else row.seconds / other.seconds
+
+    @property
+    def ok(self) -> bool:
+        """Whether all results that were compared with the reference match it."""
+        return all(row.matches is not False for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.write_text(json.dumps(self.to_json(), indent=1))
+
+    def table(self) -> list[list[str]]:
+        """Return a line of cells for each row."""
+        lines = []
+        for row in self.rows:
+            ratio, copies = self.ratio(row, "reference"), self.ratio(row, "copy")
+            lines.append(
+                [
+                    row.direction,
+                    f"{row.elements:,}",
+                    row.what,
+                    time_text(row.seconds),
+                    f"±{100 * row.spread / row.seconds / 2:.0f} %",
+                    "" if ratio is None or row.what == "reference" else f"{ratio:.2f} x",
+                    "" if copies is None or row.what == "copy" else f"{100 / copies:.0f} %",
+                    {True: "✓", False: "✗ differs", None: ""}[row.matches],
+                ]
+            )
+        return lines
+
+
+HEADER = ["direction", "elements", "what", "median", "spread", "to reference", "of copy speed", "match"]
+
+
+def load(path: Path) -> list[BenchResult]:
+    """Read what `oneop bench --save` wrote. Raises `ArgumentError`."""
+    try:
+        found = json.loads(path.read_text())
+        items = found if isinstance(found, list) else [found]
+        if any(item["format"] != FORMAT for item in items):
+            raise ValueError("another format")
+        results = []
+        for item in items:
+            fields = {key: value for key, value in item.items() if key != "format"}
+            results.append(BenchResult(**{**fields, "rows": tuple(Row(**row) for row in item["rows"])}))
+        return results
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArgumentError(f"{path} is no result of `oneop bench --save`: {error}") from None
+
+
+def compare(old: Sequence[BenchResult], new: Sequence[BenchResult]) -> list[list[str]]:
+    """Return a line of cells for each row that both runs have: op, direction, elements, what, times, ratio."""
+    lines = []
+    for after in new:
+        before = next((one for one in old if (one.op, one.device) == (after.op, after.device)), None)
+        for row in after.rows:
+            other = before.find(row.direction, row.what, row.elements) if before is not None else None
+            if other is not None:
+                ratio = row.seconds / other.seconds
+                apart = abs(row.seconds - other.seconds) > row.spread + other.spread
+                mark = "" if not apart else "faster" if ratio < 1 else "slower"
+                cells = [time_text(other.seconds), time_text(row.seconds), f"{ratio:.2f} x", mark]
+                lines.append([after.op, row.direction, f"{row.elements:,}", row.what, *cells])
+    return lines
+
+
+COMPARE_HEADER = ["op", "direction", "elements", "what", "before", "after", "ratio", "beyond the spread"]
+
+
+def time_text(seconds: float) -> str:
+    """Return a time with its unit."""
+    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"

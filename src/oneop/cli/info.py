@@ -1,0 +1,108 @@
+"""`oneop info`: versions, compilers, GPUs, paths, and every setting with its value and origin."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from importlib import metadata
+from typing import Any
+
+from oneop._version import __version__
+from oneop.cli.output import add_command, add_json, paint, print_json, table
+from oneop.settings import settings
+
+PACKAGES = ("torch", "numpy", "triton", "numba", "ml_dtypes", "hypothesis", "rich")
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands, "info", "print versions, compilers, GPUs, paths and settings", "oneop info\noneop info --json"
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def collect() -> dict[str, Any]:
+    """Return everything, as JSON can hold it."""
+    from oneop._build.cache import cache_root
+
+    return {
+        "oneop": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "compilers": _compilers(),
+        "gpus": _gpus(),
+        "core": _core(),
+        "cache": str(cache_root()),
+        "settings": [
+            {
+                "name": one.name,
+                "env": one.env,
+                "value": None if one.value is None else str(one.value),
+                "origin": one.origin,
+            }
+            for one in settings.describe()
+        ],
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _compilers() -> dict[str, str]:
+    from oneop._build.compiler import find_cxx
+    from oneop._build.cuda import find_toolkit
+    from oneop.errors import BuildError
+
+    found = {}
+    for name, find in (("c++", find_cxx), ("cuda", find_toolkit)):
+        try:
+            tool: Any = find()
+            compiler = getattr(tool, "nvcc", tool)
+            found[name] = "none" if compiler is None else f"{' '.join(compiler.command)} ({compiler.version})"
+        except BuildError as error:
+            found[name] = f"none: {str(error).splitlines()[0]}"
+    return found
+
+
+def _gpus() -> list[str]:
+    try:
+        import torch
+    except ImportError:
+        return []
+    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+
+
+def _core() -> str:
+    from oneop._build.core import find_torch, plan_core
+    from oneop._build.plan import find_result
+    from oneop.errors import BuildError
+
+    try:
+        built = find_result(plan_core(find_torch()))
+    except BuildError as error:
+        return f"none: {str(error).splitlines()[0]}"
+    return "not built yet" if built is None else str(built.path)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print it."""
+    facts = collect()
+    if options.json:
+        print_json(facts)
+        return 0
+    rows = [[name, str(facts[name])] for name in ("oneop", "python", "platform")]
+    rows += [[name, version or "not installed"] for name, version in facts["packages"].items()]
+    rows += [[name, text] for name, text in facts["compilers"].items()]
+    rows += [["gpus", ", ".join(facts["gpus"]) or "none"], ["core", facts["core"]], ["cache", facts["cache"]]]
+    print(table(rows))
+    print("\n" + paint("settings", "bold"))
+    shown = [[one["name"], one["env"], one["value"] or "-", one["origin"]] for one in facts["settings"]]
+    print(table(shown, header=["name", "variable", "value", "from"], indent="  "))
+    return 0

@@ -1,0 +1,62 @@
+"""The parser of the `oneop` command, and what becomes of errors.
+
+Exit status: 0 is fine, 1 found problems, 2 is wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from oneop._version import __version__
+from oneop.cli import bench, build, cache, card, check, completion, config, gen, info, new, registry, run
+
+COMMANDS = (new, build, registry, check, bench, card, gen, run, cache, config, info, completion)
+
+EPILOG = """\
+examples:
+  oneop new myop                 a project with an op, its tests and its benchmark
+  oneop check myop               verify the op of the project in that folder
+  oneop bench myop               measure it against its torch reference
+  oneop show leaky_relu --load examples/leaky_relu/leaky_relu.cpp
+  oneop info                     versions, compilers, GPUs, settings
+
+exit status: 0 fine, 1 problems found, 2 wrong usage. Data goes to stdout, progress to stderr.
+"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="oneop",
+        description="Define an operator once. Call it, differentiate it, compile it, shard it, prove it.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"oneop {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        module.add(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.run(options) or 0)
+    except BrokenPipeError:  # `oneop list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        from oneop.errors import OneopError
+
+        if not isinstance(error, OneopError):
+            raise
+        print(f"oneop {options.command}: {error}", file=sys.stderr)
+        return 1

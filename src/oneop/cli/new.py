@@ -1,0 +1,122 @@
+"""`oneop new`: a project with an op that builds, passes its tests and can be measured at once."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from oneop.cli.output import add_command, note
+from oneop.errors import ArgumentError
+
+KERNELS = ("cpp", "cuda", "triton", "numpy")
+WHAT = {
+    "op.cpp": "the op and its CPU kernels",
+    "op.td": "the definition of the op",
+    "op.cu": "its CUDA kernels",
+    "numpy_kernel.py": "its numpy kernel",
+    "triton_kernel.py": "its Triton kernel",
+    "gradient.py": "its gradient",
+}
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "new",
+        "make a project with an op, its tests and its reference",
+        "oneop new myop\noneop new myop --kernels cpp,cuda,numpy --grad\noneop new myop --kernels numpy,triton\n"
+        "oneop new myop --ods --grad",
+    )
+    parser.add_argument("name", metavar="NAME", help="name of the op, the package and the folder")
+    parser.add_argument(
+        "--kernels", default="cpp", metavar="LIST", help=f"languages of its kernels, of {', '.join(KERNELS)} (cpp)"
+    )
+    parser.add_argument("--ods", action="store_true", help="define the op in a .td file")
+    parser.add_argument("--grad", action="store_true", help="with a gradient and a forward-mode rule")
+    parser.add_argument("--dir", type=Path, default=Path(), metavar="FOLDER", help="where to make it (here)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the project, and print its files."""
+    kernels = _kernels(options.kernels)
+    name = options.name
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise ArgumentError(f"{name!r} cannot be the name of an op\n  expected letters, digits and underscores: my_op")
+    folder: Path = options.dir / name
+    if folder.exists():
+        raise ArgumentError(f"{folder} is there already\n  choose another name, or another folder with --dir")
+    files = project_files(name, kernels, ods=options.ods, grad=options.grad)
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        print(target)
+    note(f"next: cd {folder} && oneop check && oneop bench")
+    return 0
+
+
+def _kernels(text: str) -> list[str]:
+    kernels = [one.strip() for one in text.split(",") if one.strip()]
+    unknown = [one for one in kernels if one not in KERNELS]
+    if unknown or not kernels:
+        raise ArgumentError(f"--kernels: expected some of {', '.join(KERNELS)}, found {text!r}")
+    return kernels
+
+
+def project_files(name: str, kernels: list[str], *, ods: bool, grad: bool) -> dict[str, str]:
+    """Return the files of a project: their paths in it, and their texts."""
+    is_native = ods or "cpp" in kernels or "cuda" in kernels
+    has_cpp = "cpp" in kernels or is_native  # the definition of the op is C++, with or without kernels
+    parts = ["op.cpp"] if has_cpp else []
+    parts += ["op.td"] if ods else []
+    parts += ["op.cu"] if "cuda" in kernels else []
+    parts += [f"{one}_kernel.py" for one in ("numpy", "triton") if one in kernels]
+    parts += ["gradient.py"] if grad else []
+    modules = [part.removesuffix(".py") for part in parts if part.endswith(".py")]
+    values = {
+        "name": name,
+        "class_name": "".join(word.capitalize() for word in name.split("_")),
+        "no_grad": "" if grad else ".NoGrad()",
+        "trait": "" if grad else ", NoGrad",
+        "not_differentiable": "" if grad else ", differentiable=False",
+        "imports": _imports(name, modules),
+        "numpy_role": ", which the others are compared with" if is_native else "",
+        "numpy_priority": ", priority=-1" if is_native else "",
+    }
+    values["definition"] = "" if ods else fill("definition.cpp", values) + "\n"
+    places = {part: f"src/{name}/{part.replace('op.', f'{name}.', 1)}" for part in parts}
+    values["files"] = "\n".join(f"| `{place}` | {WHAT[part]} |" for part, place in places.items())
+    files = {place: fill(part, values) for part, place in places.items()}
+    files[f"src/{name}/__init__.py"] = fill("init_native.py" if is_native else "init_python.py", values)
+    files[f"src/{name}/reference.py"] = fill("reference.py", values)
+    files[f"tests/test_{name}.py"] = fill("test_op.py", values)
+    for plain in ("pyproject.toml", "README.md", *(["setup.py"] if is_native else [])):
+        files[plain] = fill(plain, values)
+    return dict(sorted(files.items()))
+
+
+def _imports(name: str, modules: list[str]) -> str:
+    lines = []
+    for module in modules:
+        if module == "triton_kernel":
+            lines += [
+                "try:",
+                f"    from {name} import triton_kernel  # noqa: F401",
+                "except ImportError:  # no triton here",
+            ]
+            lines += ["    pass"]
+        else:
+            lines.append(f"from {name} import {module}  # noqa: E402, F401")
+    return "\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def fill(template: str, values: dict[str, str]) -> str:
+    """Return the text of a template with its values."""
+    text = (resources.files("oneop.cli") / "templates" / f"{template}.txt").read_text()
+    return Template(text).substitute(values)

@@ -1,0 +1,65 @@
+"""For the setup.py of a package that ships ops: its sources are compiled when a wheel is built.
+
+    from setuptools import setup
+    from oneop.packaging import build_ops
+
+    setup(cmdclass=build_ops("fast_gelu"))
+
+The library goes into the wheel beside its sources. It needs no torch to be there and runs under every torch that oneop
+supports, so the wheel is for a platform, not for a version of Python or torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = (".cpp", ".cc", ".cxx", ".cu")
+
+
+def build_ops(package: str, *, name: str | None = None, **options: Any) -> dict[str, type]:
+    """Return the setuptools commands that compile the sources in a package's folder to `<name>.so`, there.
+
+    `name` is by default the package's. `options` are those of `oneop.build`; `portable` is True unless it is given.
+    CUDA sources are left out where there is no nvcc.
+    """
+    bdist_wheel: Any = importlib.import_module("setuptools.command.bdist_wheel").bdist_wheel
+    build_py: Any = importlib.import_module("setuptools.command.build_py").build_py
+
+    library_name = name or package.rpartition(".")[2]
+
+    class BuildOps(build_py):  # type: ignore[misc]
+        """build_py, and then the library; an editable install builds it when it is first used."""
+
+        def run(self) -> None:
+            super().run()
+            if self.editable_mode:
+                return
+            target = Path(self.build_lib, *package.split("."))
+            built = build_library(library_name, Path(self.get_package_dir(package)), **options)
+            shutil.copyfile(built, target / f"{library_name}.so")
+
+    class PlatformWheel(bdist_wheel):  # type: ignore[misc]
+        """A wheel for any Python 3 on this platform."""
+
+        def initialize_options(self) -> None:
+            super().initialize_options()
+            self.distribution.has_ext_modules = lambda: True  # else what is compiled would not lie beside the rest
+
+        def get_tag(self) -> tuple[str, str, str]:
+            return "py3", "none", str(super().get_tag()[2])
+
+    return {"build_py": BuildOps, "bdist_wheel": PlatformWheel}
+
+
+def build_library(name: str, folder: Path, **options: Any) -> Path:
+    """Build the sources and definitions of a folder, and return the path of the library."""
+    from oneop._build.library import build
+
+    has_cuda = shutil.which("nvcc") is not None
+    sources = [path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES]
+    sources = [path for path in sources if path.suffix != ".cu" or has_cuda]
+    given = {"portable": True, "ods": sorted(folder.glob("*.td")), **options}
+    return build(name, sources, **given).path

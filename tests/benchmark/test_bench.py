@@ -1,0 +1,91 @@
+"""`oneop bench`: what is measured, saved, compared and drawn. Nothing here depends on how fast the machine is."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import oneop
+from oneop.benchmark import bench, compare
+from oneop.benchmark.plot import svg
+from oneop.benchmark.result import BenchResult, Row, load, time_text
+from oneop.benchmark.timing import measure
+from oneop.cli.main import main
+from oneop.errors import ArgumentError
+from oneop.registry import isolated
+
+
+@pytest.fixture(autouse=True)
+def own_registry():
+    with isolated():
+        yield
+
+
+@pytest.fixture
+def op():
+    op = oneop.define("t_square(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda x: x * x)
+    op.register_kernel("cpu", dtypes=torch.float32, priority=-1)(lambda x: np.square(x))
+    op.register_grad(lambda ctx, dy: 2 * ctx.x * dy)
+    oneop.testing.reference(op)(torch.square)
+    return op
+
+
+def test_contenders_and_match(op):
+    result = bench(op, sizes=(10, 1000), seconds=0.01)
+    assert result.sizes() == [10, 1000] and result.ok
+    here = Path(__file__).name
+    forward = {row.what: row for row in result.rows if row.direction == "forward" and row.elements == 10}
+    assert {name.split(":")[0] for name in forward} == {"op", "reference", f"numpy {here}", "copy"}
+    assert len(forward) == 5
+    assert forward["op"].matches and forward["reference"].matches is None
+    assert forward["op"].nbytes == 80 and forward["op"].bandwidth > 0
+    backward = {row.what for row in result.rows if row.direction == "backward"}
+    assert backward == {"op", "reference", "copy"}
+    assert len(result.table()) == len(result.rows)
+
+
+def test_wrong_result_is_marked(op):
+    oneop.testing.reference(op)(lambda x: x)
+    result = bench(op, sizes=(10,), seconds=0.01)
+    assert not result.ok
+    assert "✗ differs" in result.table()[0]
+
+
+def test_products_count_operations():
+    op = oneop.define("t_mm(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", differentiable=False)
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda x, w: x @ w)
+    result = bench(op, reference=torch.mm, sizes=(64,), seconds=0.01)
+    assert result.find("forward", "op", 64).flops == 2 * 8**3
+    assert result.machine["flops_per_second"] > 1e6
+
+
+def test_saved_and_compared(op, tmp_path, capsys):
+    result = bench(op, sizes=(10,), seconds=0.01)
+    result.save(tmp_path / "one.json")
+    assert load(tmp_path / "one.json")[0] == BenchResult(**{**vars(result), "rows": result.rows})
+    slower = [Row(**{**vars(row), "seconds": row.seconds * 10, "spread": 0.0}) for row in result.rows]
+    lines = compare([result], [BenchResult(**{**vars(result), "rows": tuple(slower)})])
+    assert lines[0][-2:] == ["10.00 x", "slower"]
+    assert main(["bench", "--compare", str(tmp_path / "one.json"), str(tmp_path / "one.json")]) == 0
+    assert "1.00 x" in capsys.readouterr().out
+    (tmp_path / "other.json").write_text(json.dumps({"format": 0}))
+    with pytest.raises(ArgumentError, match="is no result of `oneop bench --save`"):
+        load(tmp_path / "other.json")
+
+
+def test_plot_is_svg(op):
+    root = ET.fromstring(svg(bench(op, sizes=(10, 100), seconds=0.01)))
+    lines = root.findall("{http://www.w3.org/2000/svg}polyline")
+    assert len(lines) == 5
+    assert len(root.findall("{http://www.w3.org/2000/svg}circle")) == 10
+
+
+def test_times_are_of_one_call():
+    calls = []
+    timing = measure({"one": lambda: calls.append(1)}, seconds=0.01)["one"]
+    assert 0 < timing.median < 1e-3 and timing.turns >= 5 and len(calls) > timing.turns
+    assert [time_text(one) for one in (2.0, 2e-3, 2e-6, 2e-9)] == ["2 s", "2 ms", "2 us", "2 ns"]

@@ -1,0 +1,147 @@
+"""Commands that read: list, show, check, bench, gen, build, cache, config, info, run."""
+
+import json
+import os
+
+import pytest
+
+from oneop import sysconfig
+from oneop.cli.cache import differences
+
+
+def test_list_and_coverage(oneop, leaky_relu):
+    status, out, _ = oneop("list", "--load", leaky_relu)
+    assert status == 0 and "leaky_relu_grad" in out and "leaky_relu.cpp:" in out
+    _, out, _ = oneop("list", "--coverage")
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert lines["op"].split() == ["op", "kernels", "gradient", "jvp", "vmap", "sbp"]
+    assert "cpu: float32, float64" in lines["leaky_relu"] and "registered" in lines["leaky_relu"]
+
+
+def test_show(oneop, leaky_relu):
+    status, out, _ = oneop("show", "leaky_relu", "--load", leaky_relu)
+    assert status == 0 and "schema   oneop::leaky_relu(Tensor x, *, float alpha" in out
+    assert json.loads(oneop("show", "leaky_relu", "--json")[1])["coverage"]["gradient"] == "registered"
+
+
+def test_check_prints_a_report(oneop, leaky_relu):
+    status, out, _ = oneop("check", "leaky_relu", "--load", leaky_relu, "--only", "memory", "--only", "layouts")
+    assert status == 0 and "  passed   memory" in out and "2 passed in" in out
+
+
+def test_check_finds_problems(oneop, tmp_path):
+    (tmp_path / "wrong.py").write_text(
+        "import torch, oneop\n"
+        "op = oneop.define('cli_wrong(Tensor x) -> Tensor y', infer='elementwise')\n"
+        "op.register_kernel('cpu', dtypes=torch.float64)(lambda x: x * x)\n"
+        "op.register_grad(lambda ctx, dy: dy)\n"
+    )
+    status, out, _ = oneop("check", tmp_path / "wrong.py", "--only", "gradient", "--json")
+    assert status == 1
+    [report] = json.loads(out)
+    assert report["op"] == "cli_wrong" and report["outcomes"][0]["status"] == "failed"
+    assert report["outcomes"][0]["failure"]["reproduce"][0] == "import torch, oneop"
+    assert oneop("check", "cli_wrong", "--only", "jvp", "--strict")[0] == 1
+    assert oneop("check", "cli_wrong", "--only", "jvp")[0] == 0
+
+
+def test_target_that_is_nothing(oneop, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = oneop("check")
+    assert status == 1 and "expected an op or a path" in err
+    (tmp_path / "notes.txt").write_text("")
+    status, _, err = oneop("check", "notes.txt")
+    assert status == 1 and "cannot load notes.txt" in err
+    assert "there is no file or folder nowhere.py" in oneop("list", "--load", "nowhere.py")[2]
+
+
+def test_gen_and_its_check(oneop, leaky_relu, tmp_path):
+    assert oneop("gen", leaky_relu, "-o", tmp_path, "--check")[0] == 1
+    status, out, _ = oneop("gen", leaky_relu, "-o", tmp_path)
+    assert status == 0 and len(out.splitlines()) == 4
+    assert oneop("gen", leaky_relu, "-o", tmp_path, "--check")[0] == 0
+    stubs = (tmp_path / "ops.pyi").read_text()
+    assert "def leaky_relu(x: Tensor, *, alpha: float = ...) -> Tensor:" in stubs
+    compile(stubs, "ops.pyi", "exec")
+    page = (tmp_path / "leaky_relu.md").read_text()
+    assert "| `alpha` | double, default 0.01 |" in page and "| cpu | float32 | c++ |" in page
+    (tmp_path / "leaky_relu.md").write_text("old")
+    status, _, err = oneop("gen", leaky_relu, "-o", tmp_path, "--check")
+    assert status == 1 and "leaky_relu.md is old" in err
+
+
+def test_build(oneop, leaky_relu, tmp_path):
+    status, out, err = oneop("build", leaky_relu, "-o", tmp_path / "ops.so", "--json")
+    assert status == 0 and json.loads(out)["path"] == str(tmp_path / "ops.so")
+    assert (tmp_path / "ops.so").is_file() and "log" in err
+    status, _, err = oneop("build", tmp_path)
+    assert status == 1 and "there is no C++ or CUDA source in" in err
+
+
+def test_cache(oneop, tmp_path, monkeypatch, leaky_relu):
+    source = tmp_path / "why_me.cpp"
+    source.write_text(leaky_relu.read_text().replace("leaky_relu", "why_me"))
+    assert oneop("build", source)[0] == 0
+    assert "built once" in oneop("cache", "why", "why_me")[1]
+    source.write_text(source.read_text() + "// more\n")
+    oneop("build", source)
+    assert "why_me.cpp" in oneop("cache", "why", "why_me")[1]
+    assert oneop("cache", "why", "never_built")[0] == 1
+    assert any(entry["name"] == "why_me" for entry in json.loads(oneop("cache", "list", "--json")[1])["entries"])
+    assert oneop("cache", "clear", "--name", "why_me")[1].startswith("removed ")
+    assert oneop("cache", "why", "why_me")[0] == 1
+
+
+def test_differences():
+    old = {"flags": ["-O3", "-g"], "machine": "a", "objects": [{"n": 1}]}
+    new = {"flags": ["-O3"], "machine": "b", "objects": [{"n": 2}]}
+    assert differences(old, new) == ["flags: without -g", "machine: a -> b", "objects[0].n: 1 -> 2"]
+    assert differences(old, old) == []
+
+
+def test_config(oneop):
+    assert oneop("config", "--includedir")[1].strip() == sysconfig.get_include()
+    assert oneop("config", "--cflags", "--ldflags")[1].split()[0] == f"-I{sysconfig.get_include()}"
+
+
+def test_info(oneop, monkeypatch):
+    monkeypatch.setenv("ONEOP_LOCK_TIMEOUT", "7")
+    _, out, _ = oneop("info")
+    lines = [line.split() for line in out.splitlines() if line]
+    assert ["lock_timeout", "ONEOP_LOCK_TIMEOUT", "7.0", "environment"] in lines
+    assert any(line[0] == "torch" for line in lines) and any(line[0] == "c++" for line in lines)
+
+
+def test_run_and_compat_path(process, tmp_path):
+    (tmp_path / "program.py").write_text("import sys, oneflow; print(oneflow.__name__, sys.argv[1:])\n")
+    result = process("run", tmp_path / "program.py", "--epochs", "3")
+    assert (result.returncode, result.stdout) == (0, "oneop ['--epochs', '3']\n"), result.stderr
+    assert process("run", tmp_path / "absent.py").returncode == 2
+    path = process("compat-path").stdout.strip()
+    assert os.path.isfile(os.path.join(path, "oneflow", "__init__.py"))  # noqa: PTH113, PTH118
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_plugins_bring_ops(monkeypatch, tmp_path, shape):
+    import torch
+
+    import oneop as package
+    from oneop import plugins
+
+    name = f"plugged{len(shape)}"
+    (tmp_path / f"{name}_package.py").write_text(
+        "import torch, oneop\n"
+        f"op = oneop.define('{name}(Tensor x) -> Tensor y', infer='elementwise', differentiable=False)\n"
+        "op.register_kernel('cpu')(lambda x: x + 1)\n"
+    )
+    info = tmp_path / f"{name}-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: {name}\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        f"[oneop.ops]\n{name} = {name}_package\nbroken{len(shape)} = no_such_module{len(shape)}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert name in [point.name for point in plugins.list_plugins()]
+    assert torch.equal(getattr(package.ops, name)(torch.zeros(shape)), torch.ones(shape))
+    with pytest.warns(UserWarning, match=f"no_such_module{len(shape)} raised ModuleNotFoundError"):
+        plugins.load_plugins()
