@@ -12,7 +12,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.cpp' -o -name '*.cu')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test lint format bench sanitize clean
+.PHONY: help setup core demo test lint format bench docs dist sanitize clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -46,6 +46,18 @@ bench: $(installed) ## measure against torch's own ways to make an op
 	  $(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[bench]"
 	@$(core)
 	@$(python) -m benchmarks $(ARGS)
+
+docs: $(installed) ## build the documentation; a warning is an error
+	@$(python) -c 'import furo, myst_parser, sphinx' 2>/dev/null || \
+	  $(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[docs]"
+	$(python) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+dist: $(installed) ## build sdist and wheel, and try the wheel in an environment of its own
+	@$(core)
+	rm -rf build dist
+	$(python) -c 'from setuptools import build_meta as b; b.build_sdist("dist"); b.build_wheel("dist")' >/dev/null
+	$(PYTHON) tests/smoke.py dist $(python)
 
 sanitize: $(installed) ## run the SDK tests under the address and undefined-behaviour sanitizers
 	ONEOP_TEST_CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1" \

@@ -197,7 +197,8 @@ def progress_line(wanted: bool | None = None) -> Callable[[str, str, int, int], 
 def pytest_params(library: Any = None) -> list[Any]:
     """Return a pytest parameter for each op of a library, of a list of names, or of the registry.
 
-    Example:
+    Example::
+
         @pytest.mark.parametrize("op", oneop.testing.pytest_params(library))
         def test_op(op):
             oneop.testing.check(op)

@@ -55,7 +55,8 @@ def reference(
         rtol: how far results may differ, relative to their size; by default what their dtype allows.
         atol: the same, absolute.
 
-    Example:
+    Example::
+
         @oneop.testing.reference("leaky_relu")
         def leaky_relu(x, alpha=0.01):
             return torch.nn.functional.leaky_relu(x, alpha)

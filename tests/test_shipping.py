@@ -1,0 +1,38 @@
+"""examples/shipping: a package whose wheel brings a compiled op, found by its entry point."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = """
+import sys, torch, oneop
+assert "fast_gelu" not in sys.modules
+x = torch.randn(9, dtype=torch.float64, requires_grad=True)
+y = oneop.ops.fast_gelu(x)  # nothing imported it: the entry point did
+torch.testing.assert_close(y, torch.nn.functional.gelu(x, approximate="tanh"))
+assert torch.autograd.gradcheck(oneop.ops.fast_gelu, x)
+print(oneop.get_op("fast_gelu").source.library)
+"""
+
+
+def test_wheel_brings_the_op(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    source = ROOT / "examples/shipping/fast_gelu"
+    copy = tmp_path / "source"
+    subprocess.run(["cp", "-r", str(source), str(copy)], check=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", ".", "-w", "dist"]
+    made = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert made.returncode == 0, made.stderr
+    [wheel] = (copy / "dist").glob("fast_gelu-1.0.0-py3-none-linux_*.whl")
+    installed = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    env["PYTHONPATH"] = f"{installed}:{ROOT / 'src'}"
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == str(installed / "fast_gelu/fast_gelu.so")
