@@ -26,7 +26,7 @@ def own_registry():
 
 @pytest.fixture
 def op():
-    op = oneop.define("t_square(Tensor x) -> Tensor y", infer="elementwise")
+    op = oneop.define("bench_square(Tensor x) -> Tensor y", infer="elementwise")
     op.register_kernel("cpu", dtypes=torch.float32)(lambda x: x * x)
     op.register_kernel("cpu", dtypes=torch.float32, priority=-1)(lambda x: np.square(x))
     op.register_grad(lambda ctx, dy: 2 * ctx.x * dy)
@@ -56,7 +56,7 @@ def test_wrong_result_is_marked(op):
 
 
 def test_products_count_operations():
-    op = oneop.define("t_mm(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", differentiable=False)
+    op = oneop.define("bench_mm(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", differentiable=False)
     op.register_kernel("cpu", dtypes=torch.float32)(lambda x, w: x @ w)
     result = bench(op, reference=torch.mm, sizes=(64,), seconds=0.01)
     assert result.find("forward", "op", 64).flops == 2 * 8**3

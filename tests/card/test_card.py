@@ -55,7 +55,7 @@ def test_card_in_a_browser(tmp_path):
 
 
 def test_card_of_a_wrong_op_shows_the_failure(tmp_path):
-    op = oneop.define("t_wrong_card(Tensor x) -> Tensor y", infer="elementwise", doc="A square, nearly.")
+    op = oneop.define("card_wrong(Tensor x) -> Tensor y", infer="elementwise", doc="A square, nearly.")
     op.register_kernel("cpu", dtypes=torch.float64)(lambda x: x * x)
     op.register_grad(lambda ctx, dy: dy)
     page = render(collect(op))
