@@ -13,10 +13,18 @@ from pathlib import Path
 import torch
 
 import oneop
-from benchmarks import builds, calls, gpu, imports, jobs, throughput
+from benchmarks import authoring, builds, calls, gpu, imports, jobs, throughput
 from benchmarks._report import print_bars, print_section
 
-SECTIONS = {"calls": calls, "throughput": throughput, "builds": builds, "imports": imports, "jobs": jobs, "gpu": gpu}
+SECTIONS = {
+    "calls": calls,
+    "throughput": throughput,
+    "builds": builds,
+    "imports": imports,
+    "jobs": jobs,
+    "authoring": authoring,
+    "gpu": gpu,
+}
 
 EPILOG = """\
 examples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from oneop._runtime import core
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from oneop._core import Function
 
 _functions: dict[str, Function] = {}
+_traceable: set[str] = set()
 
 
 def find_function(name: str) -> Function:
@@ -17,6 +19,12 @@ def find_function(name: str) -> Function:
     function = _functions.get(name)
     if function is None or not function.signatures:
         function = _functions[name] = _make_function(name)
+        _traceable.discard(name)
+    if "torch._dynamo" in sys.modules and name not in _traceable:
+        # A compiled function records the call; what the functor calls is traced below that. Not before somebody
+        # compiles: the import takes over a second.
+        _traceable.add(name)
+        sys.modules["torch._dynamo"].allow_in_graph(function)
     return function
 
 

@@ -152,6 +152,19 @@ def test_numba():
     assert oneop.get_op("t_numba").kernels[0].language == "numba"
 
 
+def test_numba_takes_its_arguments_by_name():
+    pytest.importorskip("numba")
+    op = oneop.define("numba_any_order(Tensor x, *, float alpha, int n) -> Tensor y", infer="elementwise")
+
+    @op.register_kernel(language="numba")
+    def kernel(x, out, n, alpha):
+        for i in range(x.size):
+            out[i] = alpha * x[i] + n
+
+    x = torch.randn(5)
+    torch.testing.assert_close(op(x, alpha=0.5, n=3), 0.5 * x + 3)
+
+
 def test_numba_lists_outputs_and_constants():
     pytest.importorskip("numba")
     op = oneop.define(

@@ -145,3 +145,16 @@ def test_functor_may_keep_a_tensor(library):
     assert kept.data_ptr() == address
     assert all(other.data_ptr() != address for other in others)
     assert torch.equal(kept, torch.arange(4.0))
+
+
+@pytest.mark.filterwarnings("ignore")  # of Inductor's
+def test_in_a_compiled_function():
+    def f(x):
+        return oneop._C.fn_leaky(x * 2, 0.25) + oneop._C.fn_overloaded(x, x, twice=True)
+
+    x = torch.randn(7, requires_grad=True)
+    compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
+    assert torch.allclose(compiled(x), f(x))
+    (expected,) = torch.autograd.grad(f(x).sum(), x)
+    (found,) = torch.autograd.grad(compiled(x).sum(), x)
+    assert torch.allclose(found, expected)

@@ -7,6 +7,7 @@ writes into `out`. Numbers are passed at each call, other attributes are constan
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -75,17 +76,20 @@ def _entry(
         values.append(_value(arg, names))
     outputs = values[len(schema.inputs) :]
     arguments = values[: len(schema.inputs)]
+    named: dict[str, str] = {}
     kinds = {attr.name: attr.type for attr in schema.attrs}
     for name in attrs:
         if name in numbers:
             place = numbers.index(name)
             text = f"{_NUMBERS[kinds[name]]}[{place}]"
-            arguments.append(f"{name}={f'bool({text})' if kinds[name] == 'bool' else text}")
+            named[name] = f"bool({text})" if kinds[name] == "bool" else text
         else:
             scope[f"constant_{name}"] = constants[name]
-            arguments.append(f"{name}=constant_{name}")
+            named[name] = f"constant_{name}"
     if outputs:
-        arguments.append(f"out={outputs[0] if len(outputs) == 1 else '(' + ', '.join(outputs) + ',)'}")
+        named["out"] = outputs[0] if len(outputs) == 1 else "(" + ", ".join(outputs) + ",)"
+    # By position: numba mixes up names that come in another order.
+    arguments += [named[name] for name in inspect.signature(compiled.py_func).parameters if name in named]
     body = "\n        ".join([*lines, f"kernel({', '.join(arguments)})"])
     text = f"""def entry(data, shapes, ints, floats):
     try:
