@@ -1,0 +1,36 @@
+"""The examples of the kernel languages stand up to `oneop check`: gradients, opcheck, vmap, jvp, compile, jobs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ALWAYS = ("opcheck", "vmap", "compile", "export", "job", "threads")
+GRADIENTS = ("gradient", "second gradient", "graph gradient")
+
+
+@pytest.mark.parametrize(
+    ("path", "also"),
+    [
+        ("numpy_op/softplus.py", (*GRADIENTS, "jvp")),
+        ("torch_op/gated.py", (*GRADIENTS, "jvp")),
+        ("inline_cpp/clip.py", GRADIENTS),
+        ("numba_op/running_max.py", ()),
+    ],
+)
+def test_example_is_right(path, also):
+    if path.startswith("numba"):
+        pytest.importorskip("numba")
+    done = subprocess.run(
+        [sys.executable, "-m", "oneop", "check", str(EXAMPLES / path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    for name in (*ALWAYS, *also):
+        assert any(line.startswith(f"  passed   {name} ") for line in lines), f"{name} did not pass:\n{done.stdout}"
