@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 import oneop
-from benchmarks import authoring, builds, calls, gpu, imports, jobs, throughput
+from benchmarks import authoring, builds, calls, gpu, imports, jobs, sharding, throughput
 from benchmarks._report import print_bars, print_section
 
 SECTIONS = {
@@ -24,6 +24,7 @@ SECTIONS = {
     "jobs": jobs,
     "authoring": authoring,
     "gpu": gpu,
+    "sharding": sharding,
 }
 
 EPILOG = """\

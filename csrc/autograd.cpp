@@ -8,6 +8,7 @@
 #include "autograd_node.h"
 #include "calls.h"
 #include "error.h"
+#include "sharded_calls.h"
 #include "symbolic.h"
 #include "tensor_rules.h"
 #include "thread_cache.h"
@@ -314,8 +315,14 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
   }
   const auto node =
       start_node(op, find_grad_plan(op, layout, args, call, needs.flags), call, needs.flags.data());
+  const bool is_sharded = is_watched_call(call);
+  const TensorList inputs = is_sharded ? copy_tensors(call) : TensorList();
   run_below(layout, handle, keys, stack);
-  finish_node(node, layout, counts.data(), outputs_on(layout, counts, *stack));
+  const OutputTensors outputs = outputs_on(layout, counts, *stack);
+  finish_node(node, layout, counts.data(), outputs);
+  if (is_sharded) {
+    show_sharded_call(inputs, outputs);
+  }
 }
 
 void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,

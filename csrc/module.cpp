@@ -13,8 +13,10 @@
 #include "plugin.h"
 #include "python_op.h"
 #include "sbp.h"
+#include "sharded_calls.h"
 #include "tensor_rules.h"
 #include "torch_op.h"
+#include "torch_types.h"
 
 namespace py = pybind11;
 
@@ -143,6 +145,8 @@ py::dict op_info(const std::string& name) {
     info["non_contiguous"] = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
+    info["has_nd_sbp"] = op.abi.infer_nd_sbp != nullptr;
+    info["has_physical_inference"] = op.abi.infer_physical != nullptr;
     py::list kernels;
     for (const auto& kernel : record.kernels) {
       kernels.append(kernel_info(*kernel));
@@ -158,20 +162,78 @@ py::dict op_info(const std::string& name) {
   });
 }
 
-py::list list_sbp(const std::string& name, const TensorsByArgument& inputs,
-                  const std::vector<int32_t>& output_counts, const py::dict& attrs) {
+py::list sbp_to_python(const SbpSignature& signature) {
+  py::list entries;
+  for (const oneop_sbp& sbp : signature) {
+    entries.append(py::make_tuple(sbp.kind, sbp.axis));
+  }
+  return entries;
+}
+
+// (signatures, the attributes that inference and the SBP function read)
+py::tuple list_sbp(const std::string& name, const TensorsByArgument& inputs,
+                   const std::vector<int32_t>& output_counts, const py::dict& attrs,
+                   int32_t parallel_num) {
   return raising([&] {
     const OpRecord& record = Registry::global().get(name);
-    py::list result;
-    for (const SbpSignature& signature :
-         sbp_signatures(record, make_call_spec(*record.op, inputs, output_counts, attrs))) {
-      py::list entries;
-      for (const oneop_sbp& sbp : signature) {
-        entries.append(py::make_tuple(sbp.kind, sbp.axis));
-      }
-      result.append(entries);
+    const SbpAnswer answer = sbp_signatures(
+        record, make_call_spec(*record.op, inputs, output_counts, attrs), parallel_num);
+    py::list signatures;
+    for (const SbpSignature& signature : answer.signatures) {
+      signatures.append(sbp_to_python(signature));
     }
-    return result;
+    py::list read;
+    for (size_t i = 0; i < record.op->attrs.size(); ++i) {
+      if ((answer.reads.attrs >> std::min<size_t>(i, 63) & 1) != 0) {
+        read.append(record.op->attrs[i].name);
+      }
+    }
+    return py::make_tuple(signatures, read);
+  });
+}
+
+using SbpEntries = std::vector<std::pair<int32_t, int32_t>>;
+
+Spread make_spread(const SbpEntries& sbp, int32_t dims, int32_t parallel_num, int32_t parallel_id) {
+  Spread spread;
+  for (const auto& [kind, axis] : sbp) {
+    spread.sbp.push_back({kind, axis});
+  }
+  spread.dims = dims;
+  spread.parallel_num = parallel_num;
+  spread.parallel_id = parallel_id;
+  return spread;
+}
+
+py::list nd_sbp(const std::string& name, const TensorsByArgument& inputs,
+                const std::vector<int32_t>& output_counts, const py::dict& attrs,
+                const SbpEntries& hints, int32_t dims, int32_t parallel_num) {
+  return raising([&] {
+    const OpRecord& record = Registry::global().get(name);
+    return sbp_to_python(infer_nd_sbp(record,
+                                      make_call_spec(*record.op, inputs, output_counts, attrs),
+                                      make_spread(hints, dims, parallel_num, 0)));
+  });
+}
+
+using TensorSpecs = std::vector<std::pair<std::vector<int64_t>, at::ScalarType>>;
+
+TensorSpecs infer_outputs(const std::string& name, const TensorsByArgument& inputs,
+                          const std::vector<int32_t>& output_counts, const py::dict& attrs,
+                          const SbpEntries& sbp, int32_t dims, int32_t parallel_num,
+                          int32_t parallel_id, const TensorSpecs& logical) {
+  return raising([&] {
+    const OpRecord& record = Registry::global().get(name);
+    Spread spread = make_spread(sbp, dims, parallel_num, parallel_id);
+    for (const auto& [shape, dtype] : logical) {
+      spread.logical.emplace_back(shape, to_abi(dtype));
+    }
+    TensorSpecs outputs;
+    for (auto& [shape, dtype] : infer_physical(
+             record, make_call_spec(*record.op, inputs, output_counts, attrs), std::move(spread))) {
+      outputs.emplace_back(std::move(shape), to_torch(dtype));
+    }
+    return outputs;
   });
 }
 
@@ -224,7 +286,13 @@ PYBIND11_MODULE(_core, m) {
   m.def("pending", [] { return oneop::Registry::global().pending(); });
   m.def("make_op", &oneop::make_op, py::arg("name"), py::arg("overload"));
   m.def("list_sbp", &oneop::list_sbp, py::arg("name"), py::arg("inputs"), py::arg("output_counts"),
-        py::arg("attrs"));
+        py::arg("attrs"), py::arg("parallel_num"));
+  m.def("nd_sbp", &oneop::nd_sbp, py::arg("name"), py::arg("inputs"), py::arg("output_counts"),
+        py::arg("attrs"), py::arg("hints"), py::arg("dims"), py::arg("parallel_num"));
+  m.def("infer_outputs", &oneop::infer_outputs, py::arg("name"), py::arg("inputs"),
+        py::arg("output_counts"), py::arg("attrs"), py::arg("sbp"), py::arg("dims"),
+        py::arg("parallel_num"), py::arg("parallel_id"), py::arg("logical"));
+  m.def("watch_sharded_calls", &oneop::watch_sharded_calls, py::arg("function"));
   m.def("set_traced_call", [](const py::function& function) {
     if (!oneop::set_traced_call(function.ptr())) {
       throw py::error_already_set();

@@ -39,12 +39,24 @@ if TYPE_CHECKING:
     from oneop.jobs.variables import get_variable as get_variable
     from oneop.jobs.variables import watch as watch
     from oneop.jobs.variables import watch_diff as watch_diff
+    from oneop.sharding.explain import explain_sharding as explain_sharding
+    from oneop.sharding.explicit import explicit_redistribution as explicit_redistribution
+    from oneop.sharding.words import global_tensor as global_tensor
+    from oneop.sharding.words import placement as placement
+    from oneop.sharding.words import to_global as to_global
+    from oneop.sharding.words import to_local as to_local
 
 #: Names that are imported when they are first used, because what they need takes time to import.
 _LATER = {
     "functional": "functional",
     "ods": "ods",
     "testing": "testing",
+    "explain_sharding": "sharding.explain:explain_sharding",
+    "explicit_redistribution": "sharding.explicit:explicit_redistribution",
+    "global_tensor": "sharding.words:global_tensor",
+    "placement": "sharding.words:placement",
+    "to_global": "sharding.words:to_global",
+    "to_local": "sharding.words:to_local",
     "checkpoint": "jobs.checkpoint",
     "optimizer": "jobs.optimizer",
     "scope": "jobs.scope",
@@ -120,10 +132,13 @@ __all__ = [
     "define",
     "errors",
     "experimental",
+    "explain_sharding",
+    "explicit_redistribution",
     "functional",
     "get_op",
     "get_variable",
     "global_function",
+    "global_tensor",
     "list_ops",
     "list_pending",
     "load",
@@ -132,13 +147,17 @@ __all__ = [
     "ods",
     "ops",
     "optimizer",
+    "placement",
     "register_autocast",
+    "sbp",
     "sbp_signatures",
     "scope",
     "settings",
     "show",
     "sysconfig",
     "testing",
+    "to_global",
+    "to_local",
     "typing",
     "user_op_builder",
     "util",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from oneop._build.cache import cache_root
 from oneop._build.library import Library, build, build_inline
-from oneop._runtime import core, find_op, forget_ops, loaded_libraries
+from oneop._runtime import core, find_op, forget_ops, loaded_libraries, tell_defined
 from oneop.errors import LoadError
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def _load_file(path: Path, library: str) -> LoadedLibrary:
         forget_ops(result["changed"])
         for name in result["ops"]:
             find_op(name)  # torch.compile can look them up, not make them
+        tell_defined(result["ops"])
         loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]))
         loaded_libraries[library] = (digest, loaded)
         return loaded

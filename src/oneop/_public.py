@@ -18,6 +18,7 @@ from oneop import config as config
 from oneop import experimental as experimental
 from oneop import ops as ops
 from oneop import registry as registry
+from oneop import sbp as sbp
 from oneop import typing as typing
 from oneop import util as util
 from oneop._build.library import Library as Library
@@ -31,9 +32,12 @@ from oneop.authoring.spec import TensorSpec as TensorSpec
 from oneop.registry import get_op as get_op
 from oneop.registry import list_ops as list_ops
 from oneop.registry import list_pending as list_pending
-from oneop.registry import sbp_signatures as sbp_signatures
 from oneop.registry import show as show
+from oneop.sharding import watch as _watch
+from oneop.signatures import sbp_signatures as sbp_signatures
 from oneop.user_op import user_op_builder as user_op_builder
+
+_watch.install()
 
 double = float64
 float = float32

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ops: dict[str, _core.Op] = {}
 _loaded_hooks: list[Callable[[Any], None]] = []
+_defined_hooks: list[Callable[[Iterable[str]], None]] = []
 
 #: What is loaded under each library name: the hash of its content, and what it brought.
 loaded_libraries: dict[str, tuple[str, Any]] = {}
@@ -55,6 +56,19 @@ def after_loading(hook: Callable[[Any], None]) -> None:
         hook(sys.modules["oneop._core"])
 
 
+def after_defining(hook: Callable[[Iterable[str]], None]) -> None:
+    """Have `hook(names)` called for ops that were defined, or defined anew; now for those that are there."""
+    _defined_hooks.append(hook)
+    if core.cache_info().currsize:
+        hook(core().op_names())
+
+
+def tell_defined(names: Iterable[str]) -> None:
+    """Tell the hooks about ops that were defined, changed, or put back."""
+    for hook in _defined_hooks:
+        hook(names)
+
+
 def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
     """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
     plan: _TraceNames = op._trace_names  # type: ignore[attr-defined]
@@ -64,7 +78,7 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
         if name in plan.positions:
             positional[plan.positions[name]] = value
         else:
-            attrs[plan.attrs.get(name, name)] = [_DTYPES[d] for d in value] if name in plan.dtype_lists else value
+            attrs[plan.attrs.get(name, name)] = [DTYPE_CODES[d] for d in value] if name in plan.dtype_lists else value
     for i, is_list in enumerate(plan.lists):
         value = positional[i]
         if is_list and value is None:
@@ -78,7 +92,7 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
 
 
 #: torch's numbers of dtypes, for lists of them, which its schemas do not have.
-_DTYPES = {
+DTYPE_CODES = {
     getattr(torch, name): code
     for name, code in {
         **{"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7},
@@ -89,7 +103,7 @@ _DTYPES = {
 }
 
 
-_BY_NUMBER = {code: dtype for dtype, code in _DTYPES.items()}
+_BY_NUMBER = {code: dtype for dtype, code in DTYPE_CODES.items()}
 
 
 def dtypes_of(kind: str, value: Any) -> Any:
@@ -194,3 +208,4 @@ def restore(snapshot: object, libraries: dict[str, tuple[str, Any]]) -> None:
         find_op(name)
     loaded_libraries.clear()
     loaded_libraries.update(libraries)
+    tell_defined(core().op_names())

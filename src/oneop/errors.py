@@ -105,3 +105,11 @@ class OpCheckFailed(OneopError, AssertionError):
 
 class MissingDependencyError(OneopError, ImportError):
     """A part of oneop needs a package that is not installed."""
+
+
+class SbpError(OneopError, AssertionError):
+    """An op declares an SBP signature that does not hold."""
+
+
+class RedistributionError(OneopError, RuntimeError):
+    """A tensor had to be redistributed between devices, and nobody asked for it."""

@@ -155,50 +155,6 @@ def isolated() -> Iterator[None]:
         restore(saved, libraries)
 
 
-def sbp_signatures(
-    op: str, inputs: Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]], **attrs: object
-) -> list[dict[str, list[str]]]:
-    """Return the SBP signatures of an op for inputs of these shapes, the one of broadcasts last.
-
-    `inputs` has one shape for each input tensor. A signature maps each argument to `S(axis)`, `B` or `P` for each
-    of its tensors.
-    """
-    import torch
-
-    definition = get_op(op)
-    shapes = [tuple(shape) for shape in inputs]
-    counts = _spread(definition, len(shapes))
-    rest = iter(shapes)
-    by_argument = [[(next(rest), torch.float32) for _ in range(count)] for count in counts]
-    output_counts = [0 if arg.is_optional else max(arg.count, 1) for arg in definition.outputs]
-    names = [
-        arg.name
-        for arg, count in zip((*definition.inputs, *definition.outputs), (*counts, *output_counts), strict=True)
-        for _ in range(count)
-    ]
-    found = []
-    for signature in core().list_sbp(op, by_argument, output_counts, attrs):
-        entry: dict[str, list[str]] = {}
-        for name, (kind, axis) in zip(names, signature, strict=True):
-            entry.setdefault(name, []).append(f"S({axis})" if kind == 1 else {2: "B", 3: "P"}[kind])
-        found.append(entry)
-    return found
-
-
-def _spread(op: OpDef, total: int) -> list[int]:
-    """Give each input argument its number of tensors; what is left over goes to the one that is open."""
-    counts = [0 if arg.is_optional else arg.count for arg in op.inputs]
-    left = total - sum(counts)
-    for i, arg in enumerate(op.inputs):
-        if left > 0 and (arg.count_is_minimum or arg.is_optional):
-            more = left if arg.count_is_minimum else arg.count
-            counts[i] += more
-            left -= more
-    if left and counts:
-        counts[-1] += left  # the core says what is wrong with it
-    return counts
-
-
 def _source(info: _core.SourceInfo) -> Source:
     return Source(**info)
 

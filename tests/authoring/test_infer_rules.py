@@ -159,7 +159,7 @@ def test_sbp_texts():
     assert signatures("t_sbp", (2, 2), (2, 2)) == ["B S(1) S(1)", "B B B"]
     for text, problem in [
         ("S(0)", "expected one ->"),
-        ("S(0) -> B", "expected 2 before"),
+        ("S(0) -> B", "expected 2 inputs"),
         ("S, B -> B", 'cannot read "S"'),
     ]:
         with pytest.raises(RegistrationError) as error:

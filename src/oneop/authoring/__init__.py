@@ -6,7 +6,8 @@ What is registered here fills the same records as a C++ library does, so kernels
     spec.py      shapes and dtypes as the author's functions see them
     infer.py     inference: the author's, and the declarative kinds
     einsum.py    inference and SBP from `b k, k n -> b n`
-    sbp.py       signatures written as text
+    sbp.py       SBP signatures in all forms
+    sbp_builder.py  the context and the builder that SBP functions use
     book.py      what is registered for an op so far, and handing it to the core
     binding.py   how an author's function takes inputs, attributes and `out`
     kernels.py   register_kernel, and one file for each further language

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oneop._runtime import core, forget_ops
+from oneop._runtime import core, forget_ops, tell_defined
 from oneop.authoring import infer as inference
 from oneop.authoring.binding import Source
 from oneop.authoring.sbp import SbpRule, Signature
 from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
-from oneop.authoring.spec import TensorSpec
+from oneop.authoring.spec import TensorSpec, watched
 
 NO_GRAD, CPU_ONLY, ANY_STRIDES = 1, 2, 4  # the plugin ABI's flags of an op
 
@@ -27,6 +27,7 @@ class OpPage:
     schema: Schema
     source: Source
     flags: int = 0
+    random: bool = False
     doc: str = ""
     infer: inference.InferRule | None = None
     check: inference.InferRule | None = None
@@ -122,6 +123,7 @@ def publish(page: Page) -> None:
     )
     forget_ops(changed)
     _pages[page.name, page.library] = page
+    tell_defined([page.name])
 
 
 def add_kernel(name: str, kernel: KernelPage) -> None:
@@ -187,4 +189,4 @@ def _sbp_entry(rule: SbpRule) -> Callable[..., list[Signature]]:
     def specs(raw: Any) -> list[list[TensorSpec]]:
         return [[TensorSpec(shape, dtype) for shape, dtype in tensors] for tensors in raw]
 
-    return lambda inputs, outputs, attrs: rule(specs(inputs), specs(outputs), attrs)
+    return lambda inputs, outputs, attrs: rule(specs(inputs), specs(outputs), watched(attrs))

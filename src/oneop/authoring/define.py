@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from oneop._runtime import after_loading, core, find_op
+from oneop._runtime import after_defining, after_loading, core, find_op
 from oneop.authoring import batching, book, grad, infer, inline, kernels, sbp
 from oneop.authoring.binding import Source, source_of, source_of_caller
+from oneop.authoring.sbp import Written as _Written
 from oneop.authoring.schema import parse_schema
 from oneop.errors import DuplicateOpError, RegistrationError
 
@@ -24,10 +25,11 @@ def define(
     schema: str,
     *,
     infer: str | None = None,
-    sbp: str | Sequence[str] | None = None,
+    sbp: str | Sequence[_Written] | None = None,
     differentiable: bool = True,
     any_strides: bool = False,
     cpu_only: bool = False,
+    random: bool = False,
     doc: str = "",
 ) -> Op:
     """Define an op and return it.
@@ -38,10 +40,12 @@ def define(
             outputs.
         infer: what the outputs are: "elementwise", "broadcast", "reduce", or axes such as "b k, k n -> b n".
             Otherwise write a function: `@op.register_infer`.
-        sbp: signatures such as "S(0), B -> S(0)", where `infer` does not say them already.
+        sbp: signatures such as "S(0), B -> S(0)", or axes as in `infer`, where `infer` does not say them already.
+            Otherwise write a function: `@op.register_sbp`.
         differentiable: False for an op that has no gradient, and whose results need none.
         any_strides: kernels take inputs as they are; otherwise these arrive contiguous.
         cpu_only: calls on other devices are refused.
+        random: kernels draw from torch's generator of the device; on many devices each shard draws its own numbers.
         doc: the docstring.
 
     Raises:
@@ -57,6 +61,7 @@ def define(
         differentiable=differentiable,
         any_strides=any_strides,
         cpu_only=cpu_only,
+        random=random,
         doc=doc,
     )
 
@@ -66,10 +71,11 @@ def define_at(
     schema: str,
     *,
     infer: str | None,
-    sbp: str | Sequence[str] | None,
+    sbp: str | Sequence[_Written] | None,
     differentiable: bool,
     any_strides: bool,
     cpu_only: bool,
+    random: bool = False,
     doc: str,
 ) -> Op:
     """Define an op from a given place."""
@@ -81,16 +87,19 @@ def define_at(
         | (book.ANY_STRIDES if any_strides else 0)
         | (book.CPU_ONLY if cpu_only else 0)
     )
-    op = book.OpPage(schema=parsed, source=source, flags=flags, doc=doc)
+    op = book.OpPage(schema=parsed, source=source, flags=flags, random=random, doc=doc)
     if infer is not None:
         rule, signatures = _infer.from_text(parsed, infer, source)
         op = replace(op, infer=rule, sbp=signatures)
     if sbp is not None:
-        op = replace(op, sbp=_sbp.parse_signatures(parsed, [sbp] if isinstance(sbp, str) else sbp))
+        op = replace(op, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source))
     book.publish(book.Page(name=parsed.name, library=source.library, op=op))
+    batching.forget_rule(parsed.name)
     defined = _refresh(parsed.name)
-    if infer == "elementwise":
-        batching.set_rule(parsed.name, batching.elementwise_rule(defined), source)
+    if infer == "elementwise" and sbp is None and not any(arg.is_mutable for arg in parsed.inputs):
+        batching.use_default(parsed.name, batching.elementwise_rule(defined))
+    elif op.sbp is not None:
+        batching.derive_rule(parsed.name)
     return defined
 
 
@@ -223,10 +232,26 @@ def register_check(op: Op, function: F) -> F:
     return function
 
 
-def register_sbp(op: Op, *signatures: str) -> None:
-    """Register SBP signatures, `op.register_sbp("S(0), B -> S(0)", "B, S(0) -> P")`, in place of those there were."""
-    page, own = _own_page(op, "SBP", source_of_caller(1))
-    book.publish(replace(page, op=replace(own, sbp=sbp.parse_signatures(own.schema, signatures))))
+def register_sbp(op: Op, *signatures: Any) -> Any:
+    """Register how the op may be split over devices, in place of what was said before.
+
+    Signatures are texts, `op.register_sbp("S(0), B -> S(0)", "B, S(0) -> P")`; axes, `"b k, k n -> b n"`; mappings,
+    `{"x": oneop.sbp.split(0), ...}`; or lists with an entry for each argument. Or it is a function, for those that
+    depend on the call: `def sbp(ctx)` with `ctx.new_builder().split("x", 0).broadcast("w").split("y", 0).build()`.
+    The signature in which everything is broadcast always holds and need not be said.
+    """
+    caller = source_of_caller(1)
+    is_function = len(signatures) == 1 and callable(signatures[0])
+    source = source_of(signatures[0], caller) if is_function else caller
+    page, own = _own_page(op, "SBP", source)
+    rule = (
+        sbp.rule_of_function(own.schema, signatures[0], source)
+        if is_function
+        else sbp.rule_of_written(own.schema, signatures, source)
+    )
+    book.publish(replace(page, op=replace(own, sbp=rule)))
+    batching.derive_rule(own.schema.name)
+    return signatures[0] if is_function else None
 
 
 def register_grad(op: Op, function: F | None = None, *, saves: Iterable[str] | None = None) -> Any:
@@ -261,8 +286,16 @@ def register_jvp(op: Op, function: F) -> F:
 
 def register_vmap(op: Op, function: F) -> F:
     """Register how it runs on batches: `def rule(info, in_dims, x, **attrs): return y, out_dim`, as torch has it."""
-    batching.set_rule(_name(op), function, source_of(function, source_of_caller(1)))
+    batching.set_rule(_name(op), function)
     return function
+
+
+def _derive_rules(names: Iterable[str]) -> None:
+    """Give ops of C++ that split a rule for vmap."""
+    for name in names:
+        info = core().op_info(name)
+        if info["has_sbp"] and not info["source"]["library"].startswith("python:"):
+            batching.derive_rule(name)
 
 
 def _attach(module: Any) -> None:
@@ -281,3 +314,4 @@ METHODS = [
     register_vmap,
 ]
 after_loading(_attach)
+after_defining(_derive_rules)

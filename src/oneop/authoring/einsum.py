@@ -25,6 +25,12 @@ class AxesRule:
     inputs: tuple[tuple[str, ...], ...]
     outputs: tuple[tuple[str, ...], ...]
 
+    @property
+    def attrs(self) -> tuple[str, ...]:
+        """The attributes that are sizes of the outputs."""
+        known = {axis for axes in self.inputs for axis in axes}
+        return tuple(axis for axes in self.outputs for axis in axes if axis not in known and not axis.isdigit())
+
     def infer(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[TensorSpec]:
         """Return the outputs. Raises `OpValueError` where a size does not fit."""
         sizes: dict[str, tuple[Size, str]] = {}

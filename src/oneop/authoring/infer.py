@@ -13,7 +13,7 @@ from oneop.authoring import sbp
 from oneop.authoring.binding import Source, caller_of, taken_by
 from oneop.authoring.einsum import parse_axes
 from oneop.authoring.schema import Schema
-from oneop.authoring.spec import RawSpec, Size, TensorSpec, flatten_result, group
+from oneop.authoring.spec import RawSpec, Size, TensorSpec, flatten_result, group, watched
 from oneop.errors import OpValueError, RegistrationError
 
 #: (inputs as the schema groups them, attributes) -> what an author's function may return
@@ -27,19 +27,20 @@ class InferRule:
     function: Inference
     source: Source
     kind: str = "function"
+    attrs: tuple[str, ...] = ()  # those it takes
 
 
 def from_function(schema: Schema, function: Callable[..., Any], source: Source) -> InferRule:
     """Return the rule of an author's function, which takes specs in place of tensors."""
     taken = taken_by(function, schema, "infer", source, out=False)
-    return InferRule(function=caller_of(function, taken), source=source)
+    return InferRule(function=caller_of(function, taken), source=source, attrs=taken.attrs)
 
 
 def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, sbp.SbpRule | None]:
     """Return the rule that a word or a line of axes stands for, and the SBP rule that comes with it."""
     if "->" in text:
         axes = parse_axes(schema, text)
-        return InferRule(function=axes.infer, source=source, kind=text), axes.sbp
+        return InferRule(function=axes.infer, source=source, kind=text, attrs=axes.attrs), axes.sbp
     if text not in _KINDS:
         raise RegistrationError(
             f'op "{schema.name}": there is no infer="{text}"\n  there are: {", ".join(_KINDS)}, '
@@ -65,7 +66,7 @@ def entry(
                 problem = answer or f"its check refuses these arguments ({values})"
                 raise OpValueError(f'op "{schema.name}": {problem}\n  at {check.source}')
         try:
-            result = rule.function(inputs, attrs)
+            result = rule.function(inputs, watched(attrs))
         except OpValueError as error:  # of a declarative kind, which does not know the op
             raise OpValueError(f'op "{schema.name}": {error}\n  at {rule.source}') from None
         return flatten_result(schema, str(rule.source), result, inputs, sum(counts))

@@ -1,11 +1,18 @@
-"""SBP signatures: written as text, `S(0), B -> S(0)`, or made from what declarative inference knows of the axes."""
+"""SBP signatures: written as text, as lists, with a builder, or made from what declarative inference knows of the axes.
+
+All forms give one: for each tensor, inputs first, a (kind, axis).
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from oneop import sbp as words
+from oneop.authoring.binding import Source
+from oneop.authoring.sbp_builder import SbpContext
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
 from oneop.errors import RegistrationError
@@ -13,53 +20,115 @@ from oneop.errors import RegistrationError
 #: (kind, axis) with the plugin ABI's kinds.
 Entry = tuple[int, int]
 Signature = list[Entry]
-BROADCAST: Entry = (2, 0)
-PARTIAL_SUM: Entry = (3, 0)
+BROADCAST: Entry = (words.BROADCAST, 0)
+PARTIAL_SUM: Entry = (words.PARTIAL_SUM, 0)
 #: (inputs, outputs, attributes) -> signatures; each has an entry for every tensor, inputs first.
 SbpRule = Callable[[Sequence[Sequence[TensorSpec]], Sequence[Sequence[TensorSpec]], Mapping[str, Any]], list[Signature]]
+#: How an author writes a signature: "S(0), B -> S(0)", {"x": split(0), ...}, or a list with one entry an argument.
+Written = str | Mapping[str, words.Sbp | str] | Sequence[words.Sbp | str]
 
 
 def split(axis: int) -> Entry:
     """Return the entry of a tensor that is split along an axis."""
-    return (1, axis)
+    return (words.SPLIT, axis)
 
 
-def parse_signatures(schema: Schema, texts: Sequence[str]) -> SbpRule:
-    """Return the rule that always gives these signatures. Raises `RegistrationError` for one that cannot be read."""
-    parsed = [_parse(schema, text) for text in texts]
+def rule_of_written(schema: Schema, written: Sequence[Written], source: Source) -> SbpRule:
+    """Return the rule that gives these signatures. Raises `RegistrationError` for one that cannot be read."""
+    from oneop.authoring.einsum import parse_axes
+
+    rules: list[SbpRule] = []
+    for signature in written:
+        if isinstance(signature, str) and not _is_plain(signature):
+            rules.append(parse_axes(schema, signature).sbp)
+        else:
+            rules.append(_repeated(_read(schema, signature, source)))
+    return lambda inputs, outputs, attrs: [one for rule in rules for one in rule(inputs, outputs, attrs)]
+
+
+def rule_of_function(schema: Schema, function: Callable[[SbpContext], Any], source: Source) -> SbpRule:
+    """Return the rule of an author's function, which uses the context's builders or returns signatures."""
 
     def rule(
         inputs: Sequence[Sequence[TensorSpec]], outputs: Sequence[Sequence[TensorSpec]], attrs: Mapping[str, Any]
     ) -> list[Signature]:
-        counts = [len(tensors) for tensors in [*inputs, *outputs]]
+        context = SbpContext(schema, inputs, outputs, attrs)
+        returned = function(context)
+        found = context.signatures
+        if returned is not None:
+            written = [returned] if isinstance(returned, (str, Mapping)) else returned
+            found += rule_of_written(schema, written, source)(inputs, outputs, attrs)
+        return found
+
+    return rule
+
+
+def _repeated(entries: Sequence[Entry]) -> SbpRule:
+    """Give each tensor of an argument the entry of the argument."""
+
+    def rule(
+        inputs: Sequence[Sequence[TensorSpec]], outputs: Sequence[Sequence[TensorSpec]], attrs: Mapping[str, Any]
+    ) -> list[Signature]:
+        tensors = [*inputs, *outputs]
         return [
-            [entry for entry, count in zip(entries, counts, strict=True) for _ in range(count)] for entries in parsed
+            [
+                (kind, axis + spec.ndim if axis < 0 else axis)
+                for (kind, axis), specs in zip(entries, tensors, strict=True)
+                for spec in specs
+            ]
         ]
 
     return rule
 
 
-def _parse(schema: Schema, text: str) -> list[Entry]:
+def _is_plain(text: str) -> bool:
+    return any(re.fullmatch(r"(\w+\s*:)?\s*(S\(.*\)|[BPS])", item.strip()) for item in re.split(r",|->", text))
+
+
+def _read(schema: Schema, written: Written, source: Source) -> list[Entry]:
+    args = [*schema.inputs, *schema.outputs]
+
     def refuse(problem: str) -> RegistrationError:
         return RegistrationError(
-            f'op "{schema.name}", SBP signature "{text}": {problem}\n'
-            f"  write S(axis), B or P for each input, ->, and for each output: S(0), B -> S(0)"
+            f'op "{schema.name}", SBP signature {written!r}: {problem}\n'
+            f"  write S(axis), B or P for each input, ->, and for each output: S(0), B -> S(0)\n"
+            f"  {schema.text}\n  at {source}"
         )
 
-    sides = text.split("->")
+    def entry(value: object) -> Entry:
+        if isinstance(value, words.Sbp):
+            return (value.kind, value.axis)
+        if not isinstance(value, str):
+            raise refuse(f"cannot read {value!r}")
+        try:
+            one = words.parse(value.rpartition(":")[2])  # `x: S(0)` is fine too
+        except TypeError:
+            raise refuse(f'cannot read "{value.strip()}"') from None
+        return (one.kind, one.axis)
+
+    if isinstance(written, Mapping):
+        names = [arg.name for arg in args]
+        for name in written:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                raise refuse(f'there is no argument "{name}"' + (f', did you mean "{near[0]}"?' if near else ""))
+        absent = [name for name in names if name not in written]
+        if absent:
+            raise refuse(f"it says nothing about {', '.join(absent)}")
+        return [entry(written[name]) for name in names]
+    if not isinstance(written, str):
+        if len(written) != len(args):
+            raise refuse(f"expected {len(args)} entries, for {', '.join(a.name for a in args)}; found {len(written)}")
+        return [entry(value) for value in written]
+    sides = written.split("->")
     if len(sides) != 2:
         raise refuse("expected one ->")
     entries = []
-    for side, args in zip(sides, (schema.inputs, schema.outputs), strict=True):
-        items = [item.strip() for item in side.split(",") if item.strip()]
-        if len(items) != len(args):
-            raise refuse(f"expected {len(args)} before and after the arrow as in the schema, found {len(items)}")
-        for item in items:
-            item = item.rpartition(":")[2].strip()  # `x: S(0)` is fine too
-            match = re.fullmatch(r"S\((\d+)\)", item)
-            if not match and item not in ("B", "P"):
-                raise refuse(f'cannot read "{item}"')
-            entries.append(split(int(match[1])) if match else BROADCAST if item == "B" else PARTIAL_SUM)
+    for side, side_args, name in zip(sides, (schema.inputs, schema.outputs), ("inputs", "outputs"), strict=True):
+        items = [item for item in side.split(",") if item.strip()]
+        if len(items) != len(side_args):
+            raise refuse(f"expected {len(side_args)} {name} as in the schema, found {len(items)}")
+        entries += [entry(item) for item in items]
     return entries
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,3 +105,42 @@ def _all_specs(inputs: Sequence[Any]) -> Iterable[TensorSpec]:
 
 
 Attrs = Mapping[str, Any]
+
+_watcher: ContextVar[set[str] | None] = ContextVar("attributes read", default=None)
+
+
+@contextlib.contextmanager
+def watching_attrs() -> Iterator[set[str]]:
+    """Give the names of the attributes that authors' functions read in the block. What nobody read cannot matter."""
+    seen: set[str] = set()
+    token = _watcher.set(seen)
+    try:
+        yield seen
+    finally:
+        _watcher.reset(token)
+
+
+def watched(attrs: Attrs) -> Attrs:
+    """Return the attributes, so that reading one is noticed where somebody watches."""
+    seen = _watcher.get()
+    return attrs if seen is None else _Watched(attrs, seen)
+
+
+class _Watched(Mapping[str, Any]):
+    def __init__(self, values: Attrs, seen: set[str]) -> None:
+        self._values = values
+        self._seen = seen
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        self._seen.add(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values

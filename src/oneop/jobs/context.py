@@ -41,6 +41,7 @@ class JobContext:
         self.minimized: tuple[Optimizer, torch.Tensor] | None = None
         self.watches: list[Watch] = []
         self.devices: list[torch.device] = []  # placements, in the order in which they were entered
+        self.ranks: tuple[int, ...] = (0,)  # of the placement
         self.op_names: dict[str, str] = {}
         self._make_variable = make_variable
         self._tensors: dict[str, torch.Tensor] = {}
@@ -53,8 +54,13 @@ class JobContext:
         return self._device_stack[-1] if self._device_stack else torch.device("cpu")
 
     @contextlib.contextmanager
-    def on_device(self, device: torch.device) -> Iterator[None]:
-        """Enter a placement."""
+    def on_device(self, device: torch.device, ranks: tuple[int, ...] = (0,)) -> Iterator[None]:
+        """Enter a placement. Raises `ArgumentError` where two of a job have different devices, several of them."""
+        if max(len(ranks), len(self.ranks)) > 1 and self.devices and ranks != self.ranks:
+            raise ArgumentError(
+                f'job "{self.job}": all placements must have the same devices, found ranks {self.ranks} and {ranks}'
+            )
+        self.ranks = ranks
         self.devices.append(device)
         self._device_stack.append(device)
         try:

@@ -36,7 +36,7 @@ class CompiledJob:
         self.bound: BoundJob | None = None
         self.runner: DeviceRunner | None = None
         self._function: Callable[..., Sequence[torch.Tensor]] | None = None
-        if backend == "planned":
+        if backend == "planned" and not traced.is_spread:  # collectives have buffers of their own
             self.bound = bind_job(plan_job(traced))
             if traced.device.type == "cuda":
                 self.runner = DeviceRunner(self.bound, from_host=from_host)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from oneop.errors import ArgumentError
+from oneop.jobs.consistent import ranks_of
 from oneop.jobs.context import current_context
 
 _TAGS = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
@@ -18,14 +19,17 @@ _TAGS = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
 def placement(device_tag: str, machine_device_ids: str | Sequence[str] = "0:0") -> Iterator[None]:
     """Put what follows on a device: "cpu", "gpu" or "cuda"; "0:1" is machine 0, device 1.
 
-    As upstream does, a GPU placement means the CPU where torch has no CUDA device.
+    "0:0-3" are four devices: the whole job runs on them in the consistent view, one rank for each, if the program was
+    started so; in a single process they mean the first one. As upstream does, a GPU placement means the CPU where torch
+    has no CUDA device.
     """
     device = parse_placement(device_tag, machine_device_ids)
+    ranks = ranks_of(machine_device_ids)
     context = current_context()
     if context is None:
         yield
         return
-    with context.on_device(device):
+    with context.on_device(device, ranks):
         yield
 
 

@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.utils import _pytree as pytree
 
 from oneop.errors import ArgumentError
+from oneop.jobs.consistent import ConsistentView, view_of
 from oneop.jobs.context import JobContext, Watch, tracing
 from oneop.jobs.optimizer import Optimizer
 from oneop.jobs.session import Session, Variable, VariableSpec
@@ -46,6 +47,7 @@ class TracedJob:
     num_outputs: int  # results first, then watched blobs
     watches: tuple[Watch, ...]
     device: torch.device
+    is_spread: bool = False  # over several devices: the graph has collectives
 
 
 def trace_job(
@@ -82,6 +84,9 @@ def _trace(
 ) -> TracedJob:
     found = _discover(name, fn, inputs, is_train, device or torch.device("cpu"))
     device = device or (found.devices[0] if found.devices else torch.device("cpu"))
+    view = view_of(name, device.type, found.ranks)
+    if view is not None and device.type == "cuda":
+        device = torch.device("cuda", torch.cuda.current_device())
     variables = [session.variable(spec, device) for spec in found.variables.values()]
     optimizer = found.minimized[0] if found.minimized else None
     shared = _prepare_state(name, optimizer, variables, session, device)
@@ -96,18 +101,19 @@ def _trace(
 
         def make_variable(spec: VariableSpec, _: torch.device) -> torch.Tensor:
             leaf = tensors[f"variable/{spec.name}"].detach()
+            leaf = leaf if view is None else view.spread_variable(leaf).detach()
             leaves[spec.name] = leaf.requires_grad_(is_train and spec.trainable)
             return leaves[spec.name]
 
         context = JobContext(name, is_train, make_variable)
         with tracing(context):
-            results = fn(*values)
+            results = fn(*(values if view is None else map(view.spread_input, values)))
         flat, spec = pytree.tree_flatten(() if results is None else results)
         _check_results(name, flat)
-        grads_of_watched = _update(context, variables, leaves, tensors, rates)
+        grads_of_watched = _update(context, variables, leaves, tensors, rates, view)
         watched = [grads_of_watched[id(w)] if w.is_grad else w.blob for w in context.watches]
         output.update(spec=spec, watches=tuple(context.watches))
-        return [tensor.detach() for tensor in [*flat, *watched]]
+        return [(tensor if view is None else view.gather(tensor)).detach() for tensor in [*flat, *watched]]
 
     examples = [torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in inputs]
     graph = _make_graph(step, examples, held, [rate] if rate is not None else [])
@@ -123,6 +129,7 @@ def _trace(
         num_outputs=output["spec"].num_leaves,
         watches=output["watches"],
         device=device,
+        is_spread=view is not None,
     )
 
 
@@ -193,6 +200,7 @@ def _update(
     leaves: dict[str, torch.Tensor],
     tensors: dict[str, torch.Tensor],
     rates: list[torch.Tensor],
+    view: ConsistentView | None,
 ) -> dict[int, torch.Tensor]:
     """Add backward and update to the trace; the gradients of watched blobs, by watch."""
     if context.minimized is None:
@@ -205,6 +213,8 @@ def _update(
         raise ArgumentError(f'job "{context.job}": the loss does not depend on any trainable variable')
     seed = torch.full_like(loss, optimizer.loss_scale)
     found = torch.autograd.grad(loss, targets, seed, allow_unused=True)
+    if view is not None:
+        found = tuple(grad if grad is None else view.gather(grad) for grad in found)
     grads, watched = found[: len(trained)], found[len(trained) :]
     with torch.no_grad():
         factor = 1.0 / (optimizer.loss_scale * loss.numel())

@@ -11,6 +11,8 @@ families/     what is verified, one family of checks a file
 checker.py    all families for one op
 report.py     what was found, and lines that reproduce it
 dual.py       `@autotest`: the same body with torch and with oneop
+sbp_proof.py  `check_sbp`: every SBP signature on simulated shards, and those that hold without being declared
+sbp_shards.py running an op on shards, and putting together what it gives
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from oneop.testing.dual import autotest as autotest
     from oneop.testing.guards import run_kernel as run_kernel
     from oneop.testing.report import CheckReport as CheckReport
+    from oneop.testing.sbp_proof import SbpReport as SbpReport
+    from oneop.testing.sbp_proof import check_sbp as check_sbp
     from oneop.testing.subject import reference as reference
     from oneop.testing.values import tensor as tensor
 
@@ -33,9 +37,11 @@ if TYPE_CHECKING:
 _LATER = {
     "FAMILIES": "checker",
     "CheckReport": "report",
+    "SbpReport": "sbp_proof",
     "autotest": "dual",
     "cases": "case",
     "check": "checker",
+    "check_sbp": "sbp_proof",
     "pytest_params": "checker",
     "reference": "subject",
     "run_kernel": "guards",
@@ -58,9 +64,11 @@ def __dir__() -> list[str]:
 __all__ = [
     "FAMILIES",
     "CheckReport",
+    "SbpReport",
     "autotest",
     "cases",
     "check",
+    "check_sbp",
     "pytest_params",
     "reference",
     "run_kernel",

@@ -1,0 +1,22 @@
+// sharded_calls.h: showing differentiated calls on tensors of Python's (DTensor) to the sharding
+// adapter, which decides where their gradients live.
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+#include "calls.h"
+#include "compute.h"
+#include "tensor_rules.h"
+
+namespace oneop {
+
+// Has `function(inputs, outputs)` called after each call that was recorded for backward and has an
+// input of a Python class.
+void watch_sharded_calls(const pybind11::function& function);
+
+// False at once where nobody watches.
+bool is_watched_call(const CallTensors& call);
+TensorList copy_tensors(const CallTensors& call);
+void show_sharded_call(const TensorList& inputs, const OutputTensors& outputs);
+
+}  // namespace oneop

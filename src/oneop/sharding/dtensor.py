@@ -1,0 +1,461 @@
+"""SBP signatures as DTensor strategies. What of DTensor is not public is used in this file and nowhere else.
+
+DTensor asks a strategy how an op may run for inputs that lie so, remembers the answer under a key, and finds it again
+without asking. The key holds the placements and shapes of the tensors, and those attributes that are named to it: here
+exactly the ones that inference and the SBP function have read. One that is read later joins the key then.
+
+Ops whose attributes may hold sizes, and random ones, are run by `_run`, since DTensor hands attributes on as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor._collective_utils import redistribute_cost
+from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
+from torch.distributed.tensor._op_schema import (
+    OpSchema,
+    OpSpec,
+    OpStrategy,
+    RuntimeSchemaInfo,
+    TupleStrategy,
+)
+from torch.distributed.tensor._utils import ExplicitRedistributionContext
+from torch.utils._python_dispatch import _disable_current_modes
+
+try:  # the one that DTensor uses
+    from torch.utils import _cxx_pytree as pytree
+except ImportError:
+    from torch.utils import _pytree as pytree  # type: ignore[no-redef]
+
+from oneop._runtime import core, find_op
+from oneop.errors import ArgumentError, OneopError
+from oneop.registry import OpDef, get_op
+from oneop.sharding.planning import Placements, Plan, ShardedCall, attrs_of_part, make_plan, readable_attrs
+from oneop.sharding.random import is_random, own_numbers
+from oneop.sharding.watch import register_waiting
+
+#: The versions of torch of which the parts used here are known.
+VERSIONS = ("2.11", "2.12", "2.13")
+_HELD_SIZES = {"int32", "int64", "shape", "list of int32", "list of int64"}
+_EXTRA = ("output_counts", "device")  # arguments of the torch op that are no attributes
+
+
+def register(names: Iterable[str]) -> None:
+    """Tell DTensor about ops. Where it knows them, what it remembers is forgotten."""
+    if not _is_known_version():
+        return
+    known = set(core().op_names())
+    for name in names:
+        if name in known:
+            _register_one(name)
+
+
+@functools.cache
+def _is_known_version() -> bool:
+    version = torch.__version__
+    problem = "" if version.startswith(VERSIONS) else f"it knows torch {', '.join(VERSIONS)}"
+    problem = problem or _missing_parts() or self_test()
+    if problem:
+        warnings.warn(f"oneop ops cannot take DTensors with torch {version}: {problem}", RuntimeWarning, stacklevel=3)
+    return not problem
+
+
+def _missing_parts() -> str:
+    """Return what of DTensor is not as it must be, or nothing."""
+    dispatcher = DTensor._op_dispatcher
+    parts = [
+        (dispatcher, ("sharding_propagator", "_custom_op_handlers", "unwrap_to_op_info", "redistribute_local_args")),
+        (dispatcher.sharding_propagator, ("register_op_strategy", "op_to_schema_info", "propagate")),
+        (dispatcher, ("wrap", "_dispatch_get_local_results_slow_path")),
+        (torch._C, ("_clear_DTensor_sharding_propagator_cache",)),
+    ]
+    absent = [name for owner, names in parts for name in names if not hasattr(owner, name)]
+    return f"its DTensor has no {', '.join(absent)}" if absent else ""
+
+
+def self_test() -> str:
+    """Return what of DTensor does not behave as this file relies on, or nothing. It needs no process group."""
+    mesh = DeviceMesh("cpu", torch.arange(2), _init_backend=False, _rank=0)
+    meta = TensorMeta(torch.Size((4, 2)), (2, 1), torch.float32)
+    spec = DTensorSpec(mesh, (Shard(0),), tensor_meta=meta)
+    overload = torch.ops.aten.leaky_relu.default
+
+    def key(names: list[str], **attrs: object) -> object:
+        return OpSchema(overload, (spec,), attrs, schema_info=RuntimeSchemaInfo(100, names, needs_pytree=False))
+
+    if key(["a"], a=1, b=1) != key(["a"], a=1, b=2):
+        return "its key has attributes that were not named"
+    if any(key(["a"], a=one) == key(["a"], a=other) for one, other in _PAIRS):
+        return "its key lacks an attribute that was named"
+    if key(["a"]) == key(["a", "b"]) or key(["a"], a=1) == key(["a", "b"], a=1):
+        return "a key with more names is found under one with fewer"
+    moved = DTensorSpec(mesh, (Replicate(),), tensor_meta=meta)
+    if not redistribute_cost(spec, moved) > 0 or redistribute_cost(moved, spec) != 0:
+        return "its costs of redistribution are others"
+    return ""
+
+
+#: Values of each type of attribute.
+_PAIRS: tuple[tuple[object, object], ...] = ((1, 2), (1.0, 2.0), ("a", "b"), (False, True), ((1, 2), (2, 1)), (None, 1))
+
+
+def _register_one(name: str) -> None:
+    op, overload = get_op(name), find_op(name).overload
+    propagator = DTensor._op_dispatcher.sharding_propagator
+    before = propagator.op_strategy_funcs.get(overload)
+    # DTensor's memory belongs to threads and cannot be cleared for all of them. So an op that is defined anew after it
+    # was asked goes by this file's own memory from then on.
+    is_outdated = isinstance(before, _Strategy) and (before.was_asked or before.is_outdated)
+    propagator.register_op_strategy(overload, _Strategy(op, overload, is_outdated), _key_of(op, frozenset()))
+    _known.clear()
+    handlers = DTensor._op_dispatcher._custom_op_handlers
+    if is_outdated or _needs_own_run(op):
+        handlers[overload] = _run
+    else:
+        handlers.pop(overload, None)
+
+
+def _needs_own_run(op: OpDef) -> bool:
+    """Tell whether calls may need other attributes on each device, or more than DTensor does."""
+    if is_random(op) or (op.name.endswith("_") and op.outputs):  # DTensor would return the first input for this name
+        return True
+    if core().op_info(op.name)["has_physical_inference"] or any(attr.type == "shape" for attr in op.attrs):
+        return True
+    from oneop.authoring.book import definition_of
+
+    page = definition_of(op.name)
+    taken = page.infer.attrs if page is not None and page.infer is not None else ()
+    return any(attr.name in taken and attr.type in _HELD_SIZES for attr in op.attrs)
+
+
+def _key_of(op: OpDef, attrs_read: frozenset[str]) -> RuntimeSchemaInfo:
+    names: dict[str, str] = find_op(op.name)._trace_names.attrs  # type: ignore[attr-defined]
+    keys = [names[attr.name] for attr in op.attrs if attr.name in attrs_read]
+    if find_op(op.name)._trace_names.returns_list:  # type: ignore[attr-defined]
+        keys.append("output_counts")
+    has_lists = any(arg.count != 1 or arg.count_is_minimum for arg in op.inputs)
+    return RuntimeSchemaInfo(100, keys or None, needs_pytree=has_lists)
+
+
+class _Strategy:
+    """What DTensor asks about one op."""
+
+    def __init__(self, op: OpDef, overload: Any, is_outdated: bool) -> None:
+        self.is_outdated = is_outdated  # an older definition of the op was asked
+        self.was_asked = False
+        self._op = op
+        self._overload = overload
+        self._attrs_read: frozenset[str] = frozenset()
+
+    def __call__(self, schema: OpSchema) -> OpStrategy:
+        self.was_asked = True
+        with _disable_current_modes():  # whoever traces the call does not trace how it is planned
+            call, specs = read_schema(self._op, self._overload, schema)
+            plan = plan_call(call, specs)
+        self._note_reads(plan)
+        mesh = schema.get_mesh_from_args(validate=False)
+        other = next((spec.mesh for spec in specs if spec.mesh != mesh), None)
+        if other is not None:
+            raise ArgumentError(f'op "{self._op.name}": all inputs must be on one mesh, found {mesh} and {other}')
+        inputs = [
+            DTensorSpec(mesh, placements, tensor_meta=spec.tensor_meta)
+            for placements, spec in zip(plan.chosen.inputs, specs, strict=True)
+        ]
+        outputs = tuple(DTensorSpec(mesh, placements) for placements in plan.chosen.outputs)
+        is_single = len(self._overload._schema.returns) == 1 and not _returns_list(self._overload)
+        costs = [[cost] for cost in plan.chosen.costs]
+        return OpStrategy(
+            [
+                OpSpec(
+                    output_specs=(outputs[0] if is_single else outputs) if outputs else None,
+                    input_specs=inputs,
+                    redistribute_cost=costs,
+                )
+            ]
+        )
+
+    def _note_reads(self, plan: Plan) -> None:
+        if plan.attrs_read <= self._attrs_read:
+            return
+        self._attrs_read |= plan.attrs_read
+        dispatcher = DTensor._op_dispatcher
+        infos = dispatcher.sharding_propagator.op_to_schema_info
+        had_names = infos[self._overload].static_kwargkey is not None
+        infos[self._overload] = _key_of(self._op, self._attrs_read)
+        if had_names and self._overload not in dispatcher._custom_op_handlers:
+            dispatcher._custom_op_handlers[self._overload] = _ForgetFirst(self._overload)
+
+
+class _ForgetFirst:
+    """Stands before the next call of an op whose key got more names, and has DTensor forget what it knows.
+
+    The answer that is given just now is kept under a key without the new name. Later calls in which that attribute has
+    its default would find it: DTensor leaves defaults out of keys. A key without any names is not found by one with
+    names, so the first time nothing needs to be forgotten.
+    """
+
+    def __init__(self, overload: Any) -> None:
+        self._thread = threading.get_ident()  # DTensor's memory belongs to threads
+        self._overload = overload
+
+    def __call__(self, op_call: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+        if threading.get_ident() != self._thread:
+            return _run(op_call, args, kwargs)
+        torch._C._clear_DTensor_sharding_propagator_cache()
+        DTensor._op_dispatcher._custom_op_handlers.pop(self._overload, None)
+        return op_call(*args, **kwargs)
+
+
+def _returns_list(overload: Any) -> bool:
+    return isinstance(overload._schema.returns[0].type, torch.ListType)
+
+
+def read_schema(op: OpDef, overload: Any, schema: OpSchema) -> tuple[ShardedCall, list[DTensorSpec]]:
+    """Return the call that DTensor asks about, and the specs of its input tensors."""
+    groups = [_specs_of(item) for item in schema.args_schema]
+    groups += [[] for _ in range(len(op.inputs) - len(groups))]
+    return make_call(op, overload, groups, dict(schema.kwargs_schema)), [spec for group in groups for spec in group]
+
+
+def make_call(op: OpDef, overload: Any, groups: Sequence[Sequence[Any]], kwargs: dict[str, Any]) -> ShardedCall:
+    """Return a call from the specs of its tensors, by argument, and what torch passes by name."""
+    counts = kwargs.get("output_counts")
+    if counts is None:
+        counts = [0 if arg.is_optional else max(arg.count, 1) for arg in op.outputs]
+    specs = [spec for group in groups for spec in group]
+    shapes = [[(_shape(spec), spec.tensor_meta.dtype) for spec in group] for group in groups]
+    schema_attrs = {name: value for name, value in kwargs.items() if name != "device"}
+    return ShardedCall(
+        op=op,
+        overload=overload,
+        mesh_shape=tuple(specs[0].mesh.shape),
+        groups=shapes,
+        placements=[tuple(spec.placements) for spec in specs],
+        output_counts=[int(count) for count in counts],
+        attrs=readable_attrs(op, find_op(op.name)._trace_names.attrs, kwargs),  # type: ignore[attr-defined]
+        schema_attrs=schema_attrs,
+        outputs=_whole_outputs(op, overload, shapes, schema_attrs),
+    )
+
+
+def _specs_of(item: object) -> list[DTensorSpec]:
+    if isinstance(item, DTensorSpec):
+        return [item]
+    if isinstance(item, OpStrategy):
+        return [item.strategies[0].output_spec]
+    children = item.children if isinstance(item, TupleStrategy) else item if isinstance(item, (list, tuple)) else ()
+    return [spec for child in children for spec in _specs_of(child)]
+
+
+def _shape(spec: DTensorSpec) -> tuple[int, ...]:
+    meta = spec.tensor_meta
+    assert isinstance(meta, TensorMeta)
+    return tuple(int(size) for size in meta.shape)
+
+
+def _whole_outputs(
+    op: OpDef, overload: Any, groups: Sequence[Sequence[tuple[tuple[int, ...], torch.dtype]]], attrs: dict[str, Any]
+) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    tensors: list[Any] = []
+    for arg, group in zip(op.inputs, groups, strict=True):
+        taken = [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in group]
+        tensors.append(taken if arg.count != 1 or arg.count_is_minimum else taken[0] if taken else None)
+    results = overload(*tensors, **attrs)
+    listed = [results] if isinstance(results, torch.Tensor) else results or ()
+    return [(tuple(result.shape), result.dtype) for result in listed]
+
+
+def plan_call(call: ShardedCall, specs: Sequence[DTensorSpec], *, compare_all: bool = False) -> Plan:
+    """Choose the signature of a call whose input tensors lie as `specs` say."""
+
+    def cost(number: int, placements: Placements) -> float:
+        spec = specs[number]
+        return float(redistribute_cost(spec, DTensorSpec(spec.mesh, placements, tensor_meta=spec.tensor_meta)))
+
+    with torch.no_grad():
+        return make_plan(call, cost, compare_all=compare_all)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """How a call runs: what the strategy answered, and the attributes that are other ones on this device."""
+
+    sharding: Any
+    changed: dict[str, Any]
+    is_plain: bool  # nothing is moved, and nothing random drawn
+
+
+_MOST_KNOWN = 4096
+_known: dict[object, _Known] = {}  # by the op, where the inputs lie, and all attributes
+
+
+def _run(op_call: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    """Run a call as DTensor does, with the attributes that each device needs."""
+    kwargs = {name: _hashable(value) for name, value in kwargs.items()}  # they are part of a key
+    specs: list[DTensorSpec | None] = []
+    local_args = [_unwrapped(item, specs) for item in args]
+    key = None
+    if not torch.compiler.is_compiling() and None not in specs:
+        counts = tuple(len(item) if isinstance(item, list) else item is None for item in local_args)
+        key = (op_call, counts, *specs, *kwargs.items())
+    known = None if key is None else _known.get(key)
+    if known is None or not known.is_plain:
+        return _run_fully(op_call, args, kwargs, key, known)
+    return DTensor._op_dispatcher.wrap(op_call(*local_args, **{**kwargs, **known.changed}), known.sharding.output_spec)
+
+
+def _unwrapped(item: Any, specs: list[DTensorSpec | None]) -> Any:
+    """Return this rank's part of what an op was given; `specs` gets None for a tensor that is no DTensor."""
+    if isinstance(item, DTensor):
+        specs.append(item._spec)
+        return item._local_tensor
+    if isinstance(item, (list, tuple)):
+        return [_unwrapped(one, specs) for one in item]
+    if item is not None:
+        specs.append(None)
+    return item
+
+
+def _run_fully(
+    op_call: Any, args: tuple[object, ...], kwargs: dict[str, object], key: object, known: _Known | None
+) -> object:
+    """Ask the strategy unless it is `known` what it says, move what must be moved, and run."""
+    dispatcher, overload = DTensor._op_dispatcher, op_call
+    op = get_op(_name_of(overload))
+    info = dispatcher.unwrap_to_op_info(overload, args, kwargs)
+    coordinate = info.compute_mesh.get_coordinate()
+    if known is None:
+        known = _ask(op, overload, info, coordinate)
+        if key is not None:
+            if len(_known) >= _MOST_KNOWN:  # shapes that never repeat must not fill the memory
+                _known.clear()
+            _known[key] = known
+    sharding = info.output_sharding = known.sharding
+    if coordinate is None:  # this rank has no part of the tensors
+        results = dispatcher._dispatch_get_local_results_slow_path(overload, args, info)
+        return dispatcher.wrap(results, sharding.output_spec)
+    if sharding.needs_redistribute:
+        dispatcher.redistribute_local_args(info, sharding.redistribute_schema, False)
+    local_args = (
+        pytree.tree_unflatten(list(info.local_args), info.args_tree_spec) if info.args_tree_spec else info.local_args
+    )
+    outputs = _listed(sharding.output_spec)
+    placements = outputs[0].placements if outputs else ()
+    mesh_shape = tuple(info.compute_mesh.shape)
+    with own_numbers(op, placements, mesh_shape, coordinate, local_args, info.local_kwargs) as own:
+        results = overload(*local_args, **{**info.local_kwargs, **known.changed, **own})
+    return dispatcher.wrap(results, sharding.output_spec)
+
+
+def _ask(op: OpDef, overload: Any, info: Any, coordinate: Sequence[int] | None) -> _Known:
+    try:
+        sharding = DTensor._op_dispatcher.sharding_propagator.propagate_op_sharding_non_cached(info.schema)
+    except OneopError as error:  # as DTensor has it
+        raise RuntimeError(f"{error}\n\nSharding propagation failed for {info.schema}") from error
+    if coordinate is None:
+        return _Known(sharding=sharding, changed={}, is_plain=False)
+    schema: Any = sharding.redistribute_schema if sharding.needs_redistribute else info.schema
+    args: Any = schema.args_schema
+    if info.args_tree_spec:
+        args = pytree.tree_unflatten(pytree.tree_leaves(args, is_leaf=_is_spec), info.args_tree_spec)
+    groups = [_specs_of(item) for item in args]
+    groups += [[] for _ in range(len(op.inputs) - len(groups))]
+    with _disable_current_modes():
+        call = make_call(op, overload, groups, dict(info.schema.kwargs_schema))
+        placed = [spec.placements for spec in _listed(sharding.output_spec)]
+        changed = attrs_of_part(call, call.placements, placed, coordinate)
+    is_plain = not sharding.needs_redistribute and not is_random(op)
+    return _Known(sharding=sharding, changed=changed or {}, is_plain=is_plain)
+
+
+def _listed(specs: Any) -> list[Any]:
+    return [specs] if isinstance(specs, DTensorSpec) else list(specs or ())
+
+
+def _name_of(overload: Any) -> str:
+    return str(overload._schema.name.partition("::")[2])
+
+
+def _hashable(value: object) -> object:
+    return tuple(_hashable(item) for item in value) if isinstance(value, list) else value
+
+
+def _is_spec(item: object) -> bool:
+    return isinstance(item, DTensorSpec)
+
+
+def call_of(op: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[ShardedCall, list[DTensorSpec]]:
+    """Return a call with DTensors as the strategy sees it. Raises `ArgumentError` for tensors that are none."""
+    groups: list[list[DTensorSpec]] = []
+    for arg, item in itertools.zip_longest(op.inputs, args):
+        tensors = [] if item is None else list(item) if isinstance(item, (list, tuple)) else [item]
+        for tensor in tensors:
+            if not isinstance(tensor, DTensor):
+                name = arg.name if arg is not None else "?"
+                raise ArgumentError(
+                    f'op "{op.name}", input "{name}": expected a DTensor, found {type(tensor).__name__}\n'
+                    "  make one with oneop.global_tensor or torch.distributed.tensor.distribute_tensor"
+                )
+        groups.append([tensor._spec for tensor in tensors])
+    names: dict[str, str] = find_op(op.name)._trace_names.attrs  # type: ignore[attr-defined]
+    given = {names.get(name, name): value for name, value in kwargs.items()}
+    specs = [spec for group in groups for spec in group]
+    return make_call(op, find_op(op.name).overload, groups, given), specs
+
+
+@contextlib.contextmanager
+def observed_redistribution(
+    mode: str, strict: bool, make_error: Callable[[str], Exception], warn: Callable[[str], None]
+) -> Iterator[None]:
+    """Have DTensor raise or warn where it redistributes an input unasked; with `strict` where that is free, too."""
+    log = logging.getLogger(ExplicitRedistributionContext.__module__)
+    handler = _Warner(warn)
+    log.addHandler(handler)
+    log.addFilter(handler.take)
+    try:
+        with ExplicitRedistributionContext(strict=strict, mode=mode):
+            yield
+    except RuntimeError as error:
+        text = str(error)
+        if not text.startswith(_NOTICE):
+            raise
+        raise make_error(text) from None
+    finally:
+        log.removeFilter(handler.take)
+        log.removeHandler(handler)
+
+
+_NOTICE = "Implicit redistribution occurred for "
+
+
+class _Warner(logging.Handler):
+    """Turns DTensor's log lines about redistribution into warnings."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        super().__init__()
+        self._warn = warn
+
+    def take(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if text.startswith(_NOTICE):
+            self._warn(text)
+            return False
+        return True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Leave other lines to the other handlers."""
+
+
+register_waiting()

@@ -1,0 +1,45 @@
+"""Where gradients live: that of a split input is split like it.
+
+A backward op gives a gradient wherever its own signature puts it. DTensor leaves it there, so the gradient of a split
+weight may come back whole. OneFlow fixes it: split for split; for a broadcast input a partial sum or a broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.placement_types import Shard
+
+
+def place_gradients(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
+    """See to the gradients of a call that was recorded for backward."""
+    wanted = [
+        (tensor.device_mesh, tensor.placements) if isinstance(tensor, DTensor) and tensor.requires_grad else None
+        for tensor in inputs
+    ]
+    node = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
+    if node is not None and any(one is not None for one in wanted):
+        node.register_hook(_hook(wanted))
+
+
+def _hook(wanted: Sequence[Any]) -> Callable[..., Any]:
+    def hook(grads: Sequence[torch.Tensor | None], _: object) -> tuple[torch.Tensor | None, ...] | None:
+        placed = tuple(_placed(grad, place) for grad, place in zip(grads, wanted, strict=True))
+        return None if all(new is old for new, old in zip(placed, grads, strict=True)) else placed
+
+    return hook
+
+
+def _placed(grad: torch.Tensor | None, place: Any) -> torch.Tensor | None:
+    if place is None or not isinstance(grad, DTensor):
+        return grad
+    mesh, placements = place
+    if grad.device_mesh != mesh:
+        return grad
+    target = tuple(
+        own if isinstance(own, Shard) else found for own, found in zip(placements, grad.placements, strict=True)
+    )
+    return grad if target == tuple(grad.placements) else grad.redistribute(placements=target)

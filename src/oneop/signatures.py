@@ -1,0 +1,142 @@
+"""The SBP signatures that an op declares, in one form whatever the author wrote: text, list, builder, Python or C++."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from oneop._runtime import core
+from oneop.authoring.spec import TensorSpec, watching_attrs
+from oneop.errors import ArgumentError
+from oneop.registry import ArgDef, OpDef, get_op
+from oneop.sbp import BROADCAST, SPLIT, Sbp
+
+#: One `Sbp` for each tensor: those of the inputs, then those of the outputs.
+Signature = tuple[Sbp, ...]
+#: Shape and dtype of each tensor of each input argument.
+Inputs = Sequence[Sequence[tuple[Sequence[int], torch.dtype]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """The signatures for one call, the one of broadcasts last, and the attributes that they and inference depend on."""
+
+    signatures: tuple[Signature, ...]
+    attrs_read: frozenset[str]
+
+
+def declared_signatures(
+    op: str,
+    inputs: Inputs,
+    output_counts: Sequence[int],
+    attrs: Mapping[str, object],
+    parallel_num: int = 1,
+    *,
+    keep_small: bool = False,
+) -> Declared:
+    """Return what an op declares for a call. Raises what its functions raise, and `CheckError` for a wrong signature.
+
+    Signatures that split an axis into more parts than it has elements are left out unless `keep_small`: a device would
+    have nothing.
+    """
+    with watching_attrs() as seen:
+        raw, read = core().list_sbp(op, inputs, output_counts, attrs, parallel_num)
+    if core().op_info(op)["source"]["library"].startswith("python:"):
+        read = seen  # the core cannot see what a Python function reads
+    sizes = [tuple(shape) for tensors in inputs for shape, _ in tensors]
+    found = dict.fromkeys(tuple(Sbp(kind, axis) for kind, axis in signature) for signature in raw)
+    broadcasts = tuple(Sbp(BROADCAST) for _ in next(iter(found)))
+    kept = [one for one in found if (keep_small or _fits(one, sizes, parallel_num)) and one != broadcasts]
+    return Declared(signatures=(*kept, broadcasts), attrs_read=frozenset(read))
+
+
+def sbp_signatures(
+    op: str, inputs: Sequence[Any], *, parallel_num: int = 1, **attrs: object
+) -> list[dict[str, list[str]]]:
+    """Return the SBP signatures of an op for these inputs, the one of broadcasts last.
+
+    `inputs` has a shape, an `oneop.TensorSpec` or a tensor for each input tensor; or, where something is left out, one
+    entry for each argument: a list of those for a variadic one, None for one that is absent. A signature maps each
+    argument to `S(axis)`, `B` or `P` for each of its tensors. `parallel_num` leaves out those that split an axis into
+    more parts than it has elements.
+    """
+    definition = get_op(op)
+    groups = group_inputs(definition, inputs)
+    output_counts = default_output_counts(definition)
+    counts = [*map(len, groups), *output_counts]
+    names = [
+        arg.name
+        for arg, count in zip((*definition.inputs, *definition.outputs), counts, strict=True)
+        for _ in range(count)
+    ]
+    found = []
+    for signature in declared_signatures(op, groups, output_counts, attrs, parallel_num).signatures:
+        entry: dict[str, list[str]] = {}
+        for name, sbp in zip(names, signature, strict=True):
+            entry.setdefault(name, []).append(str(sbp))
+        found.append(entry)
+    return found
+
+
+def text_of(op: OpDef, counts: Sequence[int], signature: Signature) -> str:
+    """Return a signature as an author writes it, `S(0), B -> S(0)`; in brackets what differs within an argument."""
+    rest = iter(signature)
+    sides: list[list[str]] = [[], []]
+    for position, count in enumerate(counts):
+        entries = [str(next(rest)) for _ in range(count)]
+        same = len(set(entries)) == 1
+        text = entries[0] if same else "B" if not entries else f"[{', '.join(entries)}]"
+        sides[position >= len(op.inputs)].append(text)
+    return f"{', '.join(sides[0])} -> {', '.join(sides[1])}"
+
+
+def default_output_counts(op: OpDef) -> list[int]:
+    """Return the number of tensors of each output argument where the call does not say."""
+    return [0 if arg.is_optional else max(arg.count, 1) for arg in op.outputs]
+
+
+def group_inputs(op: OpDef, inputs: Sequence[Any]) -> list[list[tuple[tuple[int, ...], torch.dtype]]]:
+    """Return shape and dtype of each tensor of each argument. Raises `ArgumentError`."""
+    if len(inputs) == len(op.inputs) and any(item is None or _is_list(item) for item in inputs):
+        return [[] if item is None else [_spec(op, one) for one in _listed(item)] for item in inputs]
+    counts = _spread(op.inputs, len(inputs))
+    rest = iter(inputs)
+    return [[_spec(op, next(rest)) for _ in range(count)] for count in counts]
+
+
+def _listed(item: Any) -> Sequence[Any]:
+    return item if _is_list(item) else [item]
+
+
+def _is_list(item: Any) -> bool:
+    """Tell a list of tensors from one shape."""
+    return isinstance(item, (list, tuple)) and bool(item) and not all(isinstance(size, int) for size in item)
+
+
+def _spec(op: OpDef, item: Any) -> tuple[tuple[int, ...], torch.dtype]:
+    if isinstance(item, (TensorSpec, torch.Tensor)):
+        return tuple(int(size) for size in item.shape), item.dtype
+    if isinstance(item, (list, tuple)) and all(isinstance(size, int) for size in item):
+        return tuple(item), torch.float32
+    raise ArgumentError(f'op "{op.name}": expected a shape, an oneop.TensorSpec or a tensor, found {item!r}')
+
+
+def _fits(signature: Signature, sizes: Sequence[Sequence[int]], parallel_num: int) -> bool:
+    return all(sbp.kind != SPLIT or size[sbp.axis] >= parallel_num for sbp, size in zip(signature, sizes, strict=False))
+
+
+def _spread(args: Sequence[ArgDef], total: int) -> list[int]:
+    """Give each input argument its number of tensors; what is left over goes to the one that is open."""
+    counts = [0 if arg.is_optional else arg.count for arg in args]
+    left = total - sum(counts)
+    for i, arg in enumerate(args):
+        if left > 0 and (arg.count_is_minimum or arg.is_optional):
+            more = left if arg.count_is_minimum else arg.count
+            counts[i] += more
+            left -= more
+    if left and counts:
+        counts[-1] += left  # the core says what is wrong with it
+    return counts

@@ -1,0 +1,64 @@
+"""What these tests share: own registries for each test, and ranks that run all cases of sharded_cases.py once."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sharded_cpp
+import torch
+from filelock import FileLock
+
+from oneop.registry import isolated
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def own_registry():
+    torch.manual_seed(0)
+    with isolated():
+        yield
+
+
+def run_ranks(folder, world, meshes):
+    """Start the ranks, wait, and return {mesh-case: [what came of it on each rank]}; nothing where all is well."""
+    sharded_cpp.load()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1] / "src"), str(HERE)])}
+    environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, HERE / "worker.py", str(rank), str(world), folder, *meshes],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(world)
+    ]
+    said = [rank.communicate(timeout=300)[0] for rank in ranks]
+    results = {}
+    for rank in range(world):
+        file = Path(folder, f"{rank}.json")
+        assert file.exists(), f"rank {rank} of {world}:\n{said[rank][-4000:]}"
+        for name, problem in json.loads(file.read_text()).items():
+            results.setdefault(name, []).append(problem)
+    return results
+
+
+@pytest.fixture(scope="session")
+def ranks(tmp_path_factory):
+    """What came of the cases on so many ranks; they are started once, also where several processes run tests."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def get(world, meshes):
+        file = shared / f"ranks{world}.json"
+        with FileLock(f"{file}.lock"):
+            if not file.exists():
+                file.write_text(json.dumps(run_ranks(tmp_path_factory.mktemp(f"ranks{world}"), world, meshes)))
+        return json.loads(file.read_text())
+
+    return get

@@ -1,0 +1,460 @@
+"""Calls on DTensors, compared with the same calls on whole tensors. Each case takes a mesh and runs on every rank."""
+
+import functools
+import threading
+
+import sharded_cpp
+import sharded_ops as ops
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.debug import CommDebugMode
+
+import oneop
+
+S, R, P = Shard, Replicate(), Partial()
+CASES = {}
+
+
+def case(function=None, *, dims=(1, 2)):
+    def add(function):
+        function.dims = dims
+        CASES[function.__name__] = function
+        return function
+
+    return add if function is None else add(function)
+
+
+def fits(function, mesh):
+    return mesh.ndim in function.dims
+
+
+def spread(whole, mesh, placements):
+    """Put a tensor on the mesh; summands are of different sizes."""
+    base = [R if isinstance(p, Partial) else p for p in placements]
+    tensor = distribute_tensor(whole.detach().clone(), mesh, base)
+    local = tensor.to_local()
+    for dim, placement in enumerate(placements):
+        if isinstance(placement, Partial):
+            count, index = mesh.size(dim), mesh.get_local_rank(dim)
+            local = local * (3.0 if index == 0 else -2.0 / (count - 1))
+    return DTensor.from_local(local, mesh, placements, shape=whole.shape, stride=whole.stride())
+
+
+def close(found, whole, what=""):
+    found = found.full_tensor() if isinstance(found, DTensor) else found
+    assert found.shape == whole.shape, (what, found.shape, whole.shape)
+    assert torch.allclose(found, whole, rtol=1e-6, atol=1e-6), (what, (found - whole).abs().max())
+
+
+def ways(mesh, *lists):
+    """Yield placements for each of several tensors: one way on a line of devices, each with two others on a grid."""
+    columns = list(zip(*lists, strict=True))
+    pairs = [
+        (columns[i], columns[(i + k) % len(columns)]) for i in range(len(columns)) for k in range(min(3, len(columns)))
+    ]
+    for combination in [(column,) for column in columns] if mesh.ndim == 1 else pairs:
+        yield [tuple(column[i] for column in combination) for i in range(len(lists))]
+
+
+def train(mesh, run, tensors, ways_of):
+    """Forward, backward and a step of an optimizer, on DTensors and on whole tensors."""
+    for placements in ways_of:
+        wholes = [tensor.clone().requires_grad_(tensor.is_floating_point()) for tensor in tensors]
+        parts = [
+            spread(t, mesh, p).requires_grad_(t.is_floating_point()) for t, p in zip(tensors, placements, strict=True)
+        ]
+        whole, part = run(*wholes), run(*parts)
+        assert isinstance(part, DTensor)
+        close(part, whole, placements)
+        weights = torch.linspace(-1, 1, whole.numel(), dtype=whole.dtype).reshape(whole.shape)
+        (whole * weights).sum().backward()
+        (part * distribute_tensor(weights, mesh, [R] * mesh.ndim)).sum().backward()
+        trained = [i for i, t in enumerate(tensors) if t.is_floating_point() and P not in placements[i]]
+        for i, tensor in enumerate(tensors):
+            if tensor.is_floating_point():
+                close(parts[i].grad, wholes[i].grad, (placements, i))
+                for own, found in zip(placements[i], parts[i].grad.placements, strict=True):
+                    assert own == found or not isinstance(own, Shard), (placements, i, parts[i].grad.placements)
+        if trained:
+            for those in (wholes, parts):
+                torch.optim.SGD([those[i] for i in trained], lr=0.1, momentum=0.9).step()
+            for i in trained:
+                close(parts[i].detach(), wholes[i].detach(), (placements, i, "after a step"))
+                assert parts[i].placements == tuple(placements[i])
+
+
+def numbers(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+@case
+def elementwise(mesh):
+    train(mesh, ops.relu, [numbers(8, 6)], ways(mesh, [S(0), S(1), R, P]))
+    train(mesh, functools.partial(ops.scale, by=3.0), [numbers(8, 6)], ways(mesh, [S(0), S(1), R, P]))
+
+
+@case
+def variadic(mesh):
+    def run(*xs):
+        return ops.add_n(list(xs), by=2.0)
+
+    mixed = ways(mesh, [S(0), P, S(1), S(0)], [S(0), P, R, P], [S(0), P, S(1), R])
+    train(mesh, run, [numbers(8, 4) for _ in range(3)], mixed)
+
+
+@case
+def matmul_like(mesh):
+    lists = [S(0), R, S(1), S(0), P], [R, S(1), S(0), S(0), R]
+    train(mesh, ops.matmul, [numbers(8, 4), numbers(4, 8)], ways(mesh, *lists))
+
+
+@case
+def softmax_like(mesh):
+    for dim in (0, 1):
+        train(mesh, functools.partial(ops.softmax, dim=dim), [numbers(8, 4)], ways(mesh, [S(0), S(1), R, P]))
+
+
+@case
+def embedding_like(mesh):
+    ids = torch.tensor([5, 0, 3, 3, 1, 7, 2, 2])
+    lists = [R, S(1), R, S(0), P], [R, R, S(0), S(0), R]
+    train(mesh, lambda weight, ids: ops.embedding(weight, ids), [numbers(8, 4), ids], ways(mesh, *lists))
+
+
+@case
+def attributes_that_change_the_shape(mesh):
+    for times in (2, 3):
+        train(mesh, functools.partial(ops.repeat, times=times), [numbers(4, 8)], ways(mesh, [S(1), R, S(0), P]))
+    train(mesh, functools.partial(ops.expand, shape=[8, 4]), [numbers(8, 1)], ways(mesh, [S(0), R, P]))
+
+
+@case(dims=(1,))
+def a_shape_attribute_is_that_of_the_part(mesh):
+    whole = numbers(8, 1)
+    part = spread(whole, mesh, [S(0)])
+    with CommDebugMode() as comm:
+        y = ops.expand(part, shape=[8, 5])
+    assert comm.get_total_counts() == 0 and y.placements == (S(0),) and y.shape == (8, 5)
+    close(y, whole.expand(8, 5))
+    close(ops.expand(part, shape=[8, 3]), whole.expand(8, 3))
+
+
+@case
+def optional_inputs(mesh):
+    train(mesh, ops.affine, [numbers(8, 4)], ways(mesh, [S(0), S(1), R, P]))
+    lists = [S(0), S(1), R, P, S(0)], [R, S(0), R, P, P]
+    train(mesh, ops.affine, [numbers(8, 4), numbers(4)], ways(mesh, *lists))
+
+
+@case
+def uneven_parts(mesh):
+    train(mesh, ops.relu, [numbers(7, 5)], ways(mesh, [S(0), S(1)]))
+    train(mesh, lambda *xs: ops.add_n(list(xs)), [numbers(7, 5)] * 2, ways(mesh, [S(0), S(1)], [S(0), R]))
+    train(mesh, ops.matmul, [numbers(7, 5), numbers(5, 6)], ways(mesh, [S(0), S(1)], [R, S(0)]))
+    train(mesh, functools.partial(ops.expand, shape=[7, 5]), [numbers(7, 1)], ways(mesh, [S(0)]))
+
+
+@case(dims=(1,))
+def fewer_elements_than_devices(mesh):
+    whole = numbers(1, 5)
+    part = spread(whole, mesh, [S(0)])
+    with CommDebugMode() as comm:
+        y = ops.relu(part)
+    assert comm.get_total_counts() == 0 and y.placements == (S(0),)
+    close(y, whole.relu())
+
+
+@case(dims=(1,))
+def what_cannot_be_cut_unevenly_is_gathered(mesh):
+    even, odd = numbers(4 * mesh.size(), 2), numbers(4 * mesh.size() + 1, 2)
+    for whole, placement in [(even, S(0)), (odd, R)]:
+        y = ops.twice(spread(whole, mesh, [S(0)]))
+        assert y.placements == (placement,), y.placements
+        close(y, whole.repeat_interleave(2, 0))
+
+
+@case
+def several_outputs(mesh):
+    whole = numbers(8, 4)
+    for (placements,) in ways(mesh, [S(0), S(1), R, P]):
+        low, high = ops.min_max(spread(whole, mesh, placements), dim=1)
+        close(low, whole.amin(1))
+        close(high, whole.amax(1))
+        if set(placements) == {S(0)}:
+            assert low.placements == high.placements == (S(0),) * mesh.ndim
+
+
+@case(dims=(1,))
+def attributes_that_change_between_calls(mesh):
+    whole = numbers(8, 8)
+    part = spread(whole, mesh, [S(0)])
+    for op, (plain, turned), is_turned in ops.turn.values():
+        for how in (plain, turned, plain, turned):
+            y = op(part, how=how)
+            close(y, whole.t() if is_turned(how) else whole, how)
+            assert y.placements == (S(1),) if is_turned(how) else (S(0),)
+    rectangle = spread(numbers(8, 4), mesh, [S(0)])
+    for op, (plain, turned), _ in ops.turn.values():
+        assert op(rectangle, how=plain).shape == (8, 4) and op(rectangle, how=turned).shape == (4, 8)
+
+
+@case(dims=(1,))
+def an_attribute_that_nobody_reads_costs_no_miss(mesh):
+    part = spread(numbers(8, 4), mesh, [S(0)])
+    ops.scale(part, by=1.0)
+    ops.scale(part, by=1.5)
+    before = torch._C._get_DTensor_sharding_propagator_cache_stats()[1]
+    for i in range(5):
+        close(ops.scale(part, by=2.0 + i), part.full_tensor() * (2.0 + i))
+    misses = torch._C._get_DTensor_sharding_propagator_cache_stats()[1] - before
+    assert misses <= 1, misses  # full_tensor and the product are torch's
+
+
+@case(dims=(1,))
+def in_place(mesh):
+    x, y = numbers(8, 4), numbers(8, 4)
+    for own, other in [(S(0), S(0)), (S(0), R), (R, S(0)), (S(1), P), (P, P), (P, R)]:
+        part = spread(x, mesh, [own])
+        ops.add_(part, spread(y, mesh, [other]))
+        assert part.placements == (own,)
+        close(part, x + y, (own, other))
+    w, m = spread(x, mesh, [S(0)]), spread(y, mesh, [S(0)])
+    ops.momentum(w, m, spread(x, mesh, [P]), lr=0.1)
+    close(m, y * 0.9 + x)
+    close(w, x - 0.1 * (y * 0.9 + x))
+    try:  # the second one would have to move, and the change would be lost
+        ops.momentum(spread(x, mesh, [R]), spread(y, mesh, [S(0)]), spread(x, mesh, [R]), lr=0.1)
+        raise AssertionError("not refused")
+    except RuntimeError as error:
+        assert 'op "d_momentum": no SBP signature fits w: B, m: S(0), g: B' in str(error), error
+        assert "it changes w, m in place, which must stay where it is: redistribute the others" in str(error)
+
+
+@case(dims=(1,))
+def cheap_redistributions_are_chosen(mesh):
+    def comms(run):
+        with CommDebugMode() as mode:
+            y = run()
+        return y.placements[0], {str(op).split(".")[-1] for op, n in mode.get_comm_counts().items() if n}
+
+    x = {str(p): spread(numbers(8, 8), mesh, [p]) for p in (S(0), S(1), R, P)}
+    split, broadcast, partial = x[str(S(0))], x[str(R)], x[str(P)]
+    assert comms(lambda: ops.add_n([split, broadcast])) == (S(0), set())  # a part of what is there
+    assert comms(lambda: ops.add_n([partial, partial])) == (P, set())
+    assert comms(lambda: ops.add_n([partial, broadcast])) == (P, set())
+    assert comms(lambda: ops.add_n([split, partial])) == (S(0), {"reduce_scatter_tensor"})
+    assert comms(lambda: ops.matmul(split, broadcast)) == (S(0), set())
+    assert comms(lambda: ops.matmul(x[str(S(1))], split)) == (P, set())
+
+
+@case(dims=(1,))
+def gradients_of_split_inputs_are_split(mesh):
+    x = spread(numbers(8, 4), mesh, [S(0)]).requires_grad_()
+    ops.scale(x).sum().backward()  # torch's gradient of the sum is whole
+    assert x.grad.placements == (S(0),) and x.grad.to_local().shape[0] == 8 // mesh.size()
+    w = spread(numbers(4, 4), mesh, [R]).requires_grad_()
+    ops.matmul(x.detach(), w).sum().backward()
+    assert w.grad.placements == (P,)
+
+
+@case
+def random_ops(mesh):
+    torch.manual_seed(1)
+    whole = numbers(8, 4)
+    for (placements,) in ways(mesh, [S(0), R]):
+        y = ops.noise(spread(whole, mesh, placements))
+        full = y.full_tensor()
+        everyone = [torch.empty_like(full) for _ in range(dist.get_world_size())]
+        dist.all_gather(everyone, full)
+        assert all(torch.equal(full, other) for other in everyone)  # the same tensor wherever one looks
+        assert full.unique().numel() == full.numel()  # and no two shards alike
+        after = torch.rand(3)
+        seen = [torch.empty_like(after) for _ in range(dist.get_world_size())]
+        dist.all_gather(seen, after)
+        assert all(torch.equal(after, other) for other in seen)  # generators stay alike
+
+
+@case(dims=(1,))
+def plain_tensors_beside_dtensors_are_refused(mesh):
+    part = spread(numbers(8, 4), mesh, [S(0)])
+    try:
+        ops.add_n([part, numbers(8, 4)])
+        raise AssertionError("not refused")
+    except RuntimeError as error:
+        assert "mixed torch.Tensor and DTensor" in str(error)
+
+
+@case(dims=(1,))
+def redefinition_is_noticed(mesh):
+    part = spread(numbers(8, 4), mesh, [S(0)])
+    op = ops.define("d_again(Tensor x) -> Tensor y", torch.neg, infer="elementwise", differentiable=False)
+    seen = []
+    for signature, placement in [("S(0) -> S(0)", S(0)), ("S(1) -> S(1)", None), ("S(0) -> S(0)", S(0))] * 2:
+        op.register_sbp(signature)
+        threads = [threading.Thread(target=lambda: seen.append(op(part).placements)) for _ in range(1)]
+        for act in [lambda: seen.append(op(part).placements), threads[0].start, threads[0].join]:
+            act()
+        assert (seen[-1] == (S(0),)) == (placement == S(0)) and seen[-1] == seen[-2], (signature, seen)
+
+
+@case
+def compiled(mesh):
+    def step(x, w):
+        return ops.relu(ops.matmul(x, w)).sum()
+
+    x, w = numbers(8, 4), numbers(4, 8)
+    both = [(x.clone().requires_grad_(), w.clone().requires_grad_())]
+    both.append(
+        tuple(
+            spread(t, mesh, [p, *[R] * (mesh.ndim - 1)]).requires_grad_()
+            for t, p in zip((x, w), (S(0), R), strict=True)
+        )
+    )
+    step(*both[0]).backward()
+    loss = torch.compile(step, backend="aot_eager", fullgraph=True)(*both[1])
+    loss.backward()
+    close(loss.detach(), step(x, w))
+    for whole, part in zip(*both, strict=True):
+        close(part.grad, whole.grad)
+
+
+@case(dims=(2,))
+def a_grid(mesh):
+    x, w = spread(numbers(8, 4), mesh, [S(0), R]), spread(numbers(4, 8), mesh, [R, S(1)])
+    with CommDebugMode() as comm:
+        y = ops.matmul(x, w)
+    assert y.placements == (S(0), S(1)) and comm.get_total_counts() == 0
+
+
+@case(dims=(1,))
+def words_of_oneflow(mesh):
+    placement = oneop.placement("cpu", ranks=list(range(mesh.size())))
+    x = oneop.global_tensor(numbers(8, 4), placement=placement, sbp=oneop.sbp.split(0))
+    assert isinstance(x, DTensor) and x.placements == (S(0),) and x.shape == (8, 4)
+    y = ops.relu(x).to_global(sbp=oneop.sbp.broadcast)
+    assert y.placements == (R,)
+    z = numbers(2, 3).to_global(placement=placement, sbp=oneop.sbp.partial_sum)
+    assert z.placements == (P,) and z.shape == (2, 3)
+    assert torch.equal(oneop.to_local(x), x.to_local())
+
+
+@case(dims=(1,))
+def jobs_in_the_consistent_view(mesh):
+    import numpy as np
+
+    from oneop import typing as tp
+
+    ids = f"0:0-{mesh.size() - 1}"
+    oneop.clear_default_session()
+
+    def job(name, devices):
+        @oneop.global_function("train")
+        def step(x: tp.Numpy.Placeholder((8, 4))) -> tp.Numpy:
+            with oneop.scope.placement("cpu", devices), oneop.scope.namespace(name):
+                w = oneop.get_variable("w", (4, 2), initializer=oneop.constant_initializer(0.5))
+                y = ops.relu(ops.matmul(x, w))
+                oneop.optimizer.SGD(oneop.optimizer.PiecewiseConstantScheduler([], [0.1]), momentum=0.9).minimize(
+                    y.mean()
+                )
+                return y
+
+        return step
+
+    one, many = job("one", "0:0"), job("many", ids)
+    for i in range(3):
+        x = np.random.default_rng(i).standard_normal((8, 4)).astype(np.float32)
+        np.testing.assert_allclose(one(x), many(x), rtol=1e-6, atol=1e-6)
+    many_w, one_w = (oneop.jobs.session.current_session().variables[f"{name}-w"].value for name in ("many", "one"))
+    close(many_w, one_w)
+
+    @oneop.global_function()
+    def wrong(x: tp.Numpy.Placeholder((8, 4))) -> tp.Numpy:
+        with oneop.scope.placement("cpu", f"0:0-{mesh.size()}"):
+            return ops.relu(x)
+
+    try:
+        wrong(x)
+        raise AssertionError("not refused")
+    except TypeError as error:
+        expected = f'job "wrong": its placement has {mesh.size() + 1} devices, and the program has {mesh.size()} ranks'
+        assert str(error).splitlines()[0] == expected, error
+
+
+@case(dims=(1,))
+def cpp_attributes_in_the_key(mesh):
+    cpp = sharded_cpp.load()
+    misses = lambda: torch._C._get_DTensor_sharding_propagator_cache_stats()[1]  # noqa: E731
+    whole = numbers(8, 8)
+    part = spread(whole, mesh, [S(0)])
+    cpp.c_scale(part, by=1.0)
+    before = misses()
+    results = [cpp.c_scale(part, by=2.0 + i) for i in range(5)]
+    assert misses() == before  # neither inference nor SBP reads it
+    for i, result in enumerate(results):
+        close(result, whole * (2.0 + i))
+    for axis in (0, 1, 0, 1):
+        y = cpp.c_copy(part, axis=axis)
+        close(y, whole)
+        assert (y.placements == (S(0),)) == (axis == 0), (axis, y.placements)
+    before = misses()
+    for unread in (1.0, 2.0, 3.0):
+        cpp.c_copy(part, axis=0, unread=unread)
+    is_exact = not torch.__version__.startswith("2.11")  # there, what follows a named attribute joins the key
+    assert misses() == before or not is_exact
+    try:
+        cpp.c_scale(part, by=0.0)  # what is checked is checked on a hit too
+        raise AssertionError("not refused")
+    except RuntimeError as error:
+        assert "Check failed" in str(error) or "by" in str(error), error
+
+
+@case(dims=(1,))
+def cpp_physical_inference(mesh):
+    cpp = sharded_cpp.load()
+    for rows in (8, 7):
+        whole = numbers(rows, 1)
+        y = cpp.c_expand(spread(whole, mesh, [S(0)]), shape=[rows, 3])
+        assert y.placements == (S(0),) and y.shape == (rows, 3)
+        close(y, whole.expand(rows, 3))
+
+
+@case
+def cpp_nd_sbp(mesh):
+    cpp = sharded_cpp.load()
+    whole = numbers(8, 4)
+    for placement in (S(0), S(1), R):
+        y = cpp.c_rows(spread(whole, mesh, [placement] * mesh.ndim))
+        assert y.placements == (S(0),) * mesh.ndim
+        close(y, whole)
+
+
+@case
+def cpp_random(mesh):
+    cpp = sharded_cpp.load()
+    full = cpp.c_noise(spread(numbers(8, 4), mesh, [S(0), *[R] * (mesh.ndim - 1)]), seed=5).full_tensor()
+    parts = full.chunk(mesh.size(0))
+    assert not any(torch.equal(parts[0], other) for other in parts[1:])
+    everyone = [torch.empty_like(full) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, full)
+    assert all(torch.equal(full, other) for other in everyone)
+
+
+@case(dims=(1,))
+def a_list_of_outputs(mesh):
+    whole = numbers(8, 6)
+    part = spread(whole, mesh, [S(0)])
+    for count in (2, 3):
+        outputs = ops.columns(part, count=count, output_counts=[count])
+        assert len(outputs) == count and all(output.placements == (S(0),) for output in outputs)
+        for found, expected in zip(outputs, whole.chunk(count, 1), strict=True):
+            close(found, expected)
+
+
+@case(dims=(1,))
+def without_autograd(mesh):
+    whole = numbers(8, 4)
+    with torch.inference_mode():
+        close(ops.relu(spread(whole, mesh, [S(0)])), whole.relu())
+    with torch.no_grad():
+        close(ops.expand(spread(whole[:, :1], mesh, [S(0)]), shape=[8, 4]), whole[:, :1].expand(8, 4))
