@@ -13,12 +13,10 @@ from oneop.testing.checker import FAMILIES, run_check
 from oneop.testing.subject import Hints
 
 SLOW = ("opcheck", "compile", "export")
-MOST_SECONDS = 30
 
 
 def families_that_fail(op, expected, **hints):
     report = run_check(op, Hints(**hints), skip=[name for name in SLOW if name != expected], examples=16)
-    assert report.seconds < MOST_SECONDS
     return [outcome.family for outcome in report.failures]
 
 
@@ -39,7 +37,7 @@ def test_fault_in_python_is_found(make):
 def test_right_op_passes(make):
     make()
     report = oneop.testing.check(make.__defaults__[0], examples=8)
-    assert report.ok and report.seconds < MOST_SECONDS
+    assert report.ok
     assert {outcome.family for outcome in report.outcomes} == set(FAMILIES)
 
 
