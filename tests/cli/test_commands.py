@@ -45,6 +45,35 @@ def test_check_finds_problems(oneop, tmp_path):
     assert oneop("check", "cli_wrong", "--only", "jvp")[0] == 0
 
 
+CRASHES = """
+#include "oneflow/core/framework/framework.h"
+namespace oneflow {
+REGISTER_USER_OP("cli_crashes").Input("x").Output("y").NoGrad().SetTensorDescInferFn(
+    user_op::TensorDescInferFnUtil::Unchanged);
+struct Crashes final : user_op::OpKernel {
+  void Compute(user_op::KernelComputeContext* ctx) const override {
+    const user_op::Tensor* x = ctx->Tensor4ArgNameAndIndex("x", 0);
+    float* y = ctx->Tensor4ArgNameAndIndex("y", 0)->mut_dptr<float>();
+    const int64_t n = x->shape().elem_cnt();
+    for (int64_t i = 0; i < n; ++i) { y[n > 4 ? i << 40 : i] = x->dptr<float>()[i]; }
+  }
+};
+REGISTER_USER_KERNEL("cli_crashes").SetCreateFn<Crashes>().SetIsMatchedHob(
+    (user_op::HobDeviceType() == DeviceType::kCPU) & (user_op::HobDataType("x", 0) == DataType::kFloat));
+}  // namespace oneflow
+"""
+
+
+def test_check_survives_a_kernel_that_ends_the_process(process, tmp_path):
+    (tmp_path / "crashes.cpp").write_text(CRASHES)
+    result = process("check", tmp_path / "crashes.cpp")
+    assert result.returncode == 1
+    lines = result.stderr.splitlines()
+    assert lines[0] == "cli_crashes, memory: the process was ended by SIGSEGV during this call"
+    assert lines[1].startswith("  x float32[") and lines[2] == "  reproduce:"
+    assert lines[-1].strip() == "print(oneop.ops.cli_crashes(x))"
+
+
 def test_target_that_is_nothing(oneop, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, _, err = oneop("check")

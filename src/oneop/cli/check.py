@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
+import signal
+import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from oneop.cli.output import add_command, add_json, paint, print_json
@@ -24,14 +30,62 @@ def add(commands: Any) -> None:
     parser.add_argument("--skip", action="append", default=[], metavar="FAMILY", help="leave this family out")
     parser.add_argument("--examples", type=int, default=24, metavar="N", help="calls that a family tries (24)")
     parser.add_argument("--strict", action="store_true", help="what is missing, such as a gradient, fails too")
+    parser.add_argument("--state", type=Path, help=argparse.SUPPRESS)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check, print the reports, and return 1 if something failed."""
+    """Check, print the reports, and return 1 if something failed; as a command, in a process of its own."""
+    if options.words is not None and options.state is None:
+        return run_guarded(options.words)
+    return run_here(options)
+
+
+def run_guarded(words: list[str]) -> int:
+    """Run the same command in another process; if a kernel ends that, say which call did it."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state.json"
+        result = subprocess.run([sys.executable, "-m", "oneop", *words, "--state", str(state)], check=False)
+        if result.returncode >= 0:
+            return result.returncode
+        name = signal.Signals(-result.returncode).name
+        known = json.loads(state.read_text()) if state.is_file() else {}
+        where = f"{known['op']}, {known['family']}: " if known else ""
+        print(f"{where}the process was ended by {name} during this call", file=sys.stderr)
+        for line in [known.get("case", ""), "reproduce:", *(f"  {line}" for line in known.get("reproduce", []))]:
+            print(f"  {line}", file=sys.stderr)
+        return 1
+
+
+def _write_state(path: Path) -> Callable[[str, str], None]:
+    """Have each call written down before it is tried; return what says which family it belongs to."""
+    from oneop.testing import explore
+    from oneop.testing.case import Case
+    from oneop.testing.report import lines_for
+
+    now = {"op": "", "family": ""}
+
+    def write(case: Case) -> None:
+        path.write_text(json.dumps({**now, "case": str(case), "reproduce": lines_for(case, ())}))
+
+    explore.watchers.append(write)
+    return lambda op, family: now.update(op=op, family=family)
+
+
+def run_here(options: argparse.Namespace) -> int:
+    """Check in this process."""
     from oneop.testing.checker import progress_line, run_check
     from oneop.testing.subject import Hints
+
+    note_family = _write_state(options.state) if options.state is not None else None
+    bar = progress_line()
+
+    def progress(op: str, family: str, done: int, total: int) -> None:
+        if note_family is not None:
+            note_family(op, family)
+        if bar is not None:
+            bar(op, family, done, total)
 
     reports = []
     for op in find_ops(options.target, options.load):
@@ -42,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
             skip=options.skip,
             examples=options.examples,
             strict=options.strict,
-            progress=progress_line(),
+            progress=progress,
         )
         reports.append(report)
         if not options.json:

@@ -36,6 +36,9 @@ _HOPELESS = 40
 
 Property = Callable[[Case], None]
 
+#: Told of each call before it is tried, so that somebody else knows which one ended the process.
+watchers: list[Callable[[Case], None]] = []
+
 
 @dataclass(frozen=True, kw_only=True)
 class Exploration:
@@ -114,6 +117,8 @@ class _Watcher:
         self.rejected += 1
         if not is_taken(case):
             return False
+        for watcher in watchers:
+            watcher(case)
         try:
             self.holds(case)
         except (NotForThis, KernelNotFoundError):
