@@ -190,7 +190,19 @@ def gradient_looks_at_values(name="gradient_looks_at_values"):
         return 2 * ctx.x * dy if bool((ctx.x != 0).any()) else dy
 
 
+def wrong_sbp(name="wrong_sbp"):
+    op = oneop.define(f"{name}(Tensor x) -> Tensor y", infer="a b -> a b", sbp="S(1) -> S(1)", differentiable=False)
+    op.register_kernel("cpu", dtypes=FLOATS)(lambda x: x - x.mean(1, keepdims=True))
+
+
+def wrong_partial_sum(name="wrong_partial_sum"):
+    op = oneop.define(f"{name}(Tensor x) -> Tensor y", infer="a b -> b", differentiable=False)
+    op.register_kernel("cpu", dtypes=FLOATS)(lambda x: x.max(0, initial=-9))
+
+
 PYTHON = {
+    wrong_sbp: "sbp",
+    wrong_partial_sum: "sbp",
     wrong_gradient: "gradient",
     wrong_gradient_of_second: "gradient",
     gradient_forgets_attribute: "gradient",

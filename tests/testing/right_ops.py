@@ -71,7 +71,9 @@ def reduce_sum(name="sum_np"):
 
 def moments(name="moments_np"):
     """Two outputs."""
-    op = oneop.define(f"{name}(Tensor x) -> (Tensor mean, Tensor second)", infer="a n -> a, a")
+    op = oneop.define(
+        f"{name}(Tensor x) -> (Tensor mean, Tensor second)", infer="a n -> a, a", sbp="S(0) -> S(0), S(0)"
+    )
     op.register_kernel("cpu", dtypes=FLOATS)(lambda x: (x.mean(1), (x * x).mean(1)))
 
     @op.register_grad
@@ -122,7 +124,8 @@ def argmax(name="argmax_np"):
 
 def take_rows(name="take_rows_np"):
     """Indices in."""
-    op = oneop.define(f"{name}(Tensor table, Tensor index) -> Tensor rows", infer="v d, n -> n d")
+    splits = ["B, S(0) -> S(0)", "S(1), B -> S(1)"]  # the axes alone would say that parts of the table can be summed
+    op = oneop.define(f"{name}(Tensor table, Tensor index) -> Tensor rows", infer="v d, n -> n d", sbp=splits)
     op.register_kernel("cpu", dtypes={"table": FLOATS, "index": torch.int64})(lambda table, index: table[index])
     op.register_grad(lambda ctx, dy: (torch.zeros_like(ctx.table).index_add(0, ctx.index, dy), None))
 

@@ -53,6 +53,7 @@ FAMILIES: dict[str, Family] = {
     "compile": programs.compiled,
     "export": programs.exported,
     "job": programs.job,
+    "sbp": placement.sbp,
     "devices": placement.devices,
 }
 

@@ -33,6 +33,7 @@ class Outcome:
     cases: int = 0
     seconds: float = 0.0
     failure: Failure | None = None
+    facts: dict[str, Any] = field(default_factory=dict)  # for op cards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,6 @@ class CheckReport:
     outcomes: tuple[Outcome, ...]
     seconds: float
     strict: bool = False
-    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -55,6 +55,11 @@ class CheckReport:
     def failures(self) -> list[Outcome]:
         """The outcomes that failed."""
         return [outcome for outcome in self.outcomes if outcome.status == FAILED]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What families found beside, for op cards."""
+        return {key: value for outcome in self.outcomes for key, value in outcome.facts.items()}
 
     @property
     def missing(self) -> list[str]:

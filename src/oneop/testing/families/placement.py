@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value
+from oneop.testing.explore import Broken
 from oneop.testing.families.context import Context, skipped
 from oneop.testing.report import MISSING, Outcome
 
@@ -34,3 +37,43 @@ def devices(context: Context) -> Outcome:
         )
 
     return context.explore("devices", Restriction(), holds)
+
+
+def sbp(context: Context) -> Outcome:
+    """Every declared SBP signature holds, on shards that are made and run one after another."""
+    from oneop.errors import SbpError
+    from oneop.testing.sbp_proof import check_sbp
+
+    subject = context.subject
+    if not subject.op.has_sbp:
+        return Outcome(family="sbp", status=MISSING, note="no signatures are declared")
+    signatures: dict[str, dict[str, str]] = {}
+
+    def holds(case: Case) -> None:
+        try:
+            found = check_sbp(
+                subject.name, case.group(case.make()), discover=False, rtol=subject.hints.rtol, **case.attributes
+            )
+        except SbpError as error:
+            wrong = [line.strip() for line in str(error).splitlines() if line.strip().startswith("WRONG")]
+            _keep(signatures, [line.removeprefix("WRONG").strip() for line in wrong], "does not hold")
+            what = "\n".join(line.removeprefix("WRONG").strip() for line in wrong)
+            inputs = ", ".join(str(one) for one in case.group(case.names()))
+            attrs = "".join(f", {name}={value!r}" for name, value in case.attrs)
+            raise Broken(
+                f"a declared SBP signature does not hold: {what}",
+                f'oneop.testing.check_sbp("{subject.name}", [{inputs}]{attrs})',
+            ) from None
+        _keep(signatures, [one.signature for one in found.proved], "holds")
+        _keep(signatures, [one.signature for one in found.untried], "not tried")
+
+    outcome = context.explore("sbp", Restriction(sizes=(4, 3, 5)), holds, examples=8)
+    return replace(outcome, facts={"signatures": list(signatures.values())})
+
+
+def _keep(signatures: dict[str, dict[str, str]], names: list[str], proof: str) -> None:
+    """Remember what came out for signatures; one that failed once stays so."""
+    for name in names:
+        known = signatures.setdefault(name, {"signature": name, "proof": proof})
+        if proof == "does not hold" or known["proof"] == "not tried":
+            known["proof"] = proof
