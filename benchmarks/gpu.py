@@ -173,30 +173,31 @@ def _jobs(section: Section, options: argparse.Namespace) -> None:
     job = oneop.compile_job(chain, (x,))
     compiled = torch.compile(chain, mode="reduce-overhead", fullgraph=True)
 
-    def timed(f: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], None]:
-        def run() -> None:
-            f(x)
-            torch.cuda.synchronize()
-
-        return run
-
+    runners = {
+        "oneop job": job,
+        "torch eager, built-in op": builtin_chain,
+        "torch eager, our op": chain,
+        "reduce-overhead, our op": compiled,
+    }
     with torch.inference_mode():
-        runners = {
-            "oneop job": timed(job),
-            "torch eager, built-in op": timed(builtin_chain),
-            "torch eager, our op": timed(chain),
-            "reduce-overhead, our op": timed(compiled),
-        }
         for run in runners.values():
             for _ in range(5):
-                run()
-        contenders = [Contender(name=name, statement="f()", names={"f": run}) for name, run in runners.items()]
-        seconds = 4 if options.quick else 10
-        table = Table(
-            title="20 ops, n = 8, call to result",
-            timings=race(contenders, seconds=seconds, rounds=9),
-            base="torch eager, built-in op",
-        )
+                run(x)
+
+        def fifty(f: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], None]:
+            def run() -> None:
+                for _ in range(50):
+                    f(x)
+
+            return run
+
+        timings = [
+            Timing(name=one.name, samples=tuple(sample / 50 for sample in one.samples))
+            for one in _race_events({name: fifty(run) for name, run in runners.items()})
+        ]
+    table = Table(
+        title="20 ops, n = 8, one after the other", timings=timings, base="torch eager, built-in op", by_median=True
+    )
     section.notes.append(f"the job: {str(job.plan()).splitlines()[1]}")
     section.tables.append(table)
     section.bars += [

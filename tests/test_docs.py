@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_documentation_builds(tmp_path):
-    if importlib.util.find_spec("sphinx") is None:
+    if importlib.util.find_spec("sphinx.__main__" if importlib.util.find_spec("sphinx") else "sphinx") is None:
         pytest.skip("needs sphinx: make docs installs it")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)

@@ -46,7 +46,8 @@ def data():
 @record  # torchrun's report then has this rank's message
 def main(fail_on_rank):
     """What every rank does."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    enough = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])  # a GPU for each rank of this machine
+    device = "cuda" if enough else "cpu"
     dist.init_process_group("nccl" if device == "cuda" else "gloo")
     if device == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

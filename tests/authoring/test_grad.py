@@ -161,7 +161,7 @@ def test_a_missing_one_says_how():
     ],
 )
 def test_wrong_answers(grad, text):
-    op = oneop.define("t_wrong(Tensor a, Tensor b) -> Tensor", infer="elementwise")
+    op = oneop.define("t_py_wrong(Tensor a, Tensor b) -> Tensor", infer="elementwise")
     op.register_kernel("cpu")(lambda a, b: a + b)
     op.register_grad(grad)
     with pytest.raises(GradientError) as error:

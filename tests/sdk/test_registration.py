@@ -130,8 +130,15 @@ def exported(library) -> list[str]:
     return [line.split(maxsplit=2)[1:] for line in out.splitlines()]
 
 
+def skip_if_static(library):
+    needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    if "libstdc++" not in needed and "libc++" not in needed:
+        pytest.skip("this compiler links the C++ runtime statically")
+
+
 @plain_symbols
 def test_one_exported_symbol(builder):
+    skip_if_static(builder.library(RELU_OP, RELU_KERNEL))
     # With no flag at all, the only other symbols are instantiations of std templates that the compiler left over.
     from_std = ("std::", "__gnu_cxx::", "operator new(unsigned long, void*)", "operator delete(void*, void*)")
     for flags in ((), ("-O3",)):
@@ -143,6 +150,7 @@ def test_one_exported_symbol(builder):
 @plain_symbols
 def test_no_symbol_is_needed_but_those_of_the_standard_libraries(builder):
     library = builder.library(RELU_OP, RELU_KERNEL)
+    skip_if_static(library)
     out = subprocess.run(["nm", "-Du", library], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1] for line in out.splitlines()]
     allowed = ("GLIBC", "GLIBCXX", "CXXABI", "GCC", "_ITM_", "__gmon_start__", "__cxa_finalize")

@@ -20,23 +20,27 @@ class DeviceRunner:
         self.reason = why_not_recorded(bound.plan)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._runs = 0
+        device = bound.plan.traced.device
+        self._device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
         self._inputs = _pinned_like(bound.inputs) if from_host else list(bound.inputs)
         self._outputs = _pinned_like(bound.outputs) if from_host else list(bound.outputs)
 
     def run(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """Run once; the results are overwritten by the next run."""
-        with torch.cuda.device(self.bound.plan.traced.device):
-            for buffer, value in zip(self._inputs, inputs, strict=True):
-                buffer.copy_(value)
-            if self._runs == 1 and not self.reason:
-                self._record()
-            self._runs += 1
-            if self._graph is not None:
-                self._graph.replay()
-            else:
-                self._enqueue()
-            if self.from_host:
-                torch.cuda.current_stream().synchronize()
+        if torch.cuda.current_device() != self._device.index:
+            with torch.cuda.device(self._device):
+                return self.run(inputs)
+        for buffer, value in zip(self._inputs, inputs, strict=True):
+            buffer.copy_(value)
+        if self._runs == 1 and not self.reason:
+            self._record()
+        self._runs += 1
+        if self._graph is not None:
+            self._graph.replay()
+        else:
+            self._enqueue()
+        if self.from_host:
+            torch.cuda.current_stream().synchronize()
         return self._outputs
 
     def note(self) -> str:

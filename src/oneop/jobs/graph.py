@@ -31,9 +31,22 @@ class TensorJob:
             raise ArgumentError(f'job "{name}": its inputs must be on one device, found {found}')
         device = devices.pop() if devices else None
         self.compiled: CompiledJob = compile_traced(name, fn, specs, is_train=False, backend=backend, device=device)
+        self._expected = [(spec.shape, spec.dtype) for spec in specs]
+        self._is_single = self.compiled.traced.output_spec.is_leaf()
 
     def __call__(self, *inputs: torch.Tensor) -> Any:
         """Run the job. Raises `ArgumentError` for other shapes or dtypes than those it was traced for."""
+        if len(inputs) != len(self._expected) or not all(
+            isinstance(value, torch.Tensor) and value.dtype == dtype and value.shape == shape
+            for value, (shape, dtype) in zip(inputs, self._expected, strict=True)
+        ):
+            self._refuse(inputs)
+        with self.compiled.lock:
+            given = [value.detach() if value.requires_grad else value for value in inputs]
+            results = [result.clone() for result in self.compiled.run(given)]
+        return results[0] if self._is_single else pytree.tree_unflatten(results, self.compiled.traced.output_spec)
+
+    def _refuse(self, inputs: Sequence[Any]) -> None:
         traced = self.compiled.traced
         if len(inputs) != len(traced.inputs):
             raise ArgumentError(f'job "{traced.name}" takes {len(traced.inputs)} tensors, found {len(inputs)}')
@@ -46,9 +59,6 @@ class TensorJob:
                     f'job "{traced.name}", {spec.name}: expected {spec.dtype} {spec.shape}, found {found}\n'
                     "  a job is planned for fixed shapes: make another one for others"
                 )
-        with self.compiled.lock:
-            results = [result.clone() for result in self.compiled.run([value.detach() for value in inputs])]
-        return pytree.tree_unflatten(results, traced.output_spec)
 
     def plan(self) -> PlanView:
         """Return the plan."""

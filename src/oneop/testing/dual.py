@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.utils._python_dispatch
 
 from oneop._runtime import find_op
 from oneop.errors import ArgumentError, OpCheckFailed
@@ -193,7 +194,8 @@ class _Given(Random):
 
     def tensor(self, *shape: int, **options: Any) -> torch.Tensor:
         """Return the next of the given tensors, drawing what the real one draws."""
-        super().tensor(*shape, **options)
+        with torch.utils._python_dispatch._disable_current_modes():  # the draw is no part of the job
+            super().tensor(*shape, **options)
         return next(self._rest)
 
 
