@@ -123,6 +123,17 @@ def test_in_place_proposals_are_used(shift):
     torch.testing.assert_close(job(torch.ones(100)), torch.full((100,), 7.0))
 
 
+def test_nothing_is_written_over_that_is_still_read(shift):
+    """The last reader of a buffer reads it twice, once turned."""
+
+    def turned(x):
+        y = shift(x)
+        return (y + y.t()) * 1
+
+    x = torch.randn(4, 4)
+    assert torch.equal(oneop.compile_job(turned, [x])(x), turned(x))
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

@@ -225,7 +225,7 @@ class _Planner:
         shared = {
             output: inputs[number]
             for output, number, is_mutable in call["inplace"]
-            if is_mutable and inputs[number] not in step.copies
+            if is_mutable and inputs[number] not in step.copies and self._is_sole_reader(inputs[number], inputs)
         }
         self._add_outputs(i, node, values, step, shared)
         if call["tmp_bytes"]:
@@ -239,13 +239,25 @@ class _Planner:
         step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
         shared = {}
         if has_out and len(values) == 1 and is_pointwise(node.target):
+            inputs = _tensor_inputs(node)
             candidates = [
-                argument for argument in _tensor_inputs(node) if _same_layout(argument.meta["val"], values[0])
+                argument
+                for argument in inputs
+                if _same_layout(argument.meta["val"], values[0])
+                and all(_same_layout(other.meta["val"], values[0]) for other in self._readers_of(argument, inputs))
             ]
             if candidates:
                 shared[0] = candidates[0]
         self._add_outputs(i, node, values, step, shared)
         self.steps.append(step)
+
+    def _readers_of(self, argument: Node, inputs: list[Node]) -> list[Node]:
+        """Return the inputs that lie in the buffer of one of them, that one too."""
+        return [other for other in inputs if self.buffer_of[other] is self.buffer_of[argument]]
+
+    def _is_sole_reader(self, argument: Node, inputs: list[Node]) -> bool:
+        """Tell whether a kernel may write over an input: it may read its other inputs at any time."""
+        return len(self._readers_of(argument, inputs)) == 1
 
     def _add_outputs(self, i: int, node: Node, values: list[torch.Tensor], step: Step, shared: dict[int, Node]) -> None:
         """Give each output a buffer: that of a dying input if they may share it, else a new one."""
