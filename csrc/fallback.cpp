@@ -18,9 +18,12 @@ std::atomic<bool> is_allowed{false};
 void warn_once(const std::string& op, c10::Device device) {
   static std::mutex mutex;
   static std::set<std::string> warned;
-  std::lock_guard<std::mutex> lock(mutex);
-  if (!warned.insert(op).second) {
-    return;
+  {
+    // Not held for the GIL: whoever has that may be waiting here.
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!warned.insert(op).second) {
+      return;
+    }
   }
   const std::string text = "op " + quoted(op) + " has no kernel for " + device.str() +
                            ": it runs on the cpu, and its tensors are copied to and fro";
@@ -69,8 +72,17 @@ void compute_on_cpu(const TorchOp& op, const c10::OperatorHandle& handle, c10::D
   const torch::jit::Stack changed = on_cpu;
   compute(op, handle, keys, &on_cpu);
   for (size_t i = 0; i < layout.inputs.size(); ++i) {
-    if (layout.op->input_traits[i].is_mutable && given[i].isTensor()) {
+    if (!layout.op->input_traits[i].is_mutable) {
+      continue;
+    }
+    if (given[i].isTensor()) {
       given[i].toTensor().copy_(changed[i].toTensor());
+    } else if (given[i].isTensorList()) {
+      const std::vector<at::Tensor> targets = given[i].toTensorVector();
+      const std::vector<at::Tensor> values = changed[i].toTensorVector();
+      for (size_t k = 0; k < targets.size(); ++k) {
+        targets[k].copy_(values[k]);
+      }
     }
   }
   torch::jit::drop(*stack, layout.num_args);

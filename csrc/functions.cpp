@@ -7,22 +7,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi_read.h"
 #include "error.h"
 #include "tensor_handles.h"
 #include "torch_types.h"
 
 namespace oneop {
 namespace {
-
-template <typename T>
-T take(const T* theirs) {
-  T ours{};
-  std::memcpy(&ours, theirs, std::min<size_t>(theirs->size, sizeof(T)));
-  ours.size = sizeof(T);
-  return ours;
-}
-
-std::string text(const char* string) { return string == nullptr ? "" : string; }
 
 // --- torch's own functions, `aten::name.overload` ---
 

@@ -6,23 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi_read.h"
 #include "error.h"
 #include "frame.h"
 #include "functions.h"
 
 namespace oneop {
 namespace {
-
-// A struct from a library may be older (shorter) or newer (longer) than ours: take what both know.
-template <typename T>
-T take(const T* theirs) {
-  T ours{};
-  std::memcpy(&ours, theirs, std::min<size_t>(theirs->size, sizeof(T)));
-  ours.size = sizeof(T);
-  return ours;
-}
-
-std::string text(const char* string) { return string == nullptr ? "" : string; }
 
 ArgDef read_arg(const oneop_arg_def* def) {
   const oneop_arg_def abi = take(def);

@@ -134,6 +134,18 @@ def test_nothing_is_written_over_that_is_still_read(shift):
     assert torch.equal(oneop.compile_job(turned, [x])(x), turned(x))
 
 
+def test_equal_calls_that_are_changed_stay_apart():
+    def body(x):
+        first, second = x * 1, x * 1
+        first.add_(x)
+        second.view(-1).add_(1)
+        return first, second
+
+    x = torch.randn(4, 4)
+    for found, expected in zip(oneop.compile_job(body, [x])(x), body(x), strict=True):
+        assert torch.equal(found, expected)
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

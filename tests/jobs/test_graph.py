@@ -69,3 +69,11 @@ def test_mistakes():
 
     with pytest.raises(ArgumentError, match="call super"):
         Forgot()(torch.zeros(1))
+
+
+def test_examples_on_two_devices():
+    with pytest.raises(ArgumentError) as caught:
+        oneop.compile_job(lambda x, y: x, [torch.zeros(3), torch.zeros(3, device="meta")], name="two")
+    assert str(caught.value) == (
+        'job "two": its inputs must be on one device, found cpu, meta\n  move them: x.to(device)'
+    )

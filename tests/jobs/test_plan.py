@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import oneop
 from oneop import typing as tp
 from oneop.errors import ArgumentError
+from oneop.jobs.plan_view import PlanView
 
 
 @pytest.fixture
@@ -123,3 +124,10 @@ def test_no_step_allocates(leaky_relu):
         job.compiled.bound.run()
     sizes = [e.nbytes() for e in profile.profiler.kineto_results.events() if e.name() == "[memory]" and e.nbytes() > 0]
     assert not [size for size in sizes if size >= 16 * 16 * 4]
+
+
+def test_page_says_how_the_plan_is_run(tmp_path):
+    job = oneop.compile_job(lambda x: x * 2, [torch.zeros(3)])
+    view = PlanView(job.compiled.plan, "no CUDA graph: step 0, mul, runs on the cpu")
+    assert str(view).splitlines()[1] == view.note
+    assert f"<p>{view.note}</p>" in view.to_html(tmp_path / "plan.html").read_text()

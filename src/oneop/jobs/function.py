@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future as AsyncResult
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from torch.utils import _pytree as pytree
 
@@ -144,7 +144,11 @@ def _worker() -> ThreadPoolExecutor:
 def _is_for_arrays(signature: Signature) -> bool:
     """Say whether only numpy arrays go in and come out, in whatever structure."""
     placeholders = pytree.tree_leaves([p for _, p in signature.parameters])
-    return "Tensor" not in repr(signature.returns) and all(p.kind != "Tensor" for p in placeholders)
+    return not _names_tensors(signature.returns) and all(p.kind != "Tensor" for p in placeholders)
+
+
+def _names_tensors(annotation: Any) -> bool:
+    return annotation is tp.Tensor or any(map(_names_tensors, get_args(annotation)))
 
 
 def _takes_arrays_only(compiled: CompiledJob, signature: Signature) -> bool:

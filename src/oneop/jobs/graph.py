@@ -28,7 +28,9 @@ class TensorJob:
         devices = {example.device for example in examples}
         if len(devices) > 1:
             found = ", ".join(sorted(map(str, devices)))
-            raise ArgumentError(f'job "{name}": its inputs must be on one device, found {found}')
+            raise ArgumentError(
+                f'job "{name}": its inputs must be on one device, found {found}\n  move them: x.to(device)'
+            )
         device = devices.pop() if devices else None
         self.compiled: CompiledJob = compile_traced(name, fn, specs, is_train=False, backend=backend, device=device)
         self._expected = [(spec.shape, spec.dtype) for spec in specs]

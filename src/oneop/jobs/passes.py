@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from oneop.jobs.schema import CONSTANT_MAKERS, aten, changed_inputs, is_op, is_ours, is_random
+from oneop.jobs.schema import aten, changed_inputs, is_op, is_ours, is_random, is_view
 
 _NOTHING = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
 
@@ -49,8 +49,12 @@ def merge_common(graph: Graph) -> None:
     """Let equal calls of pure ops share one result.
 
     Ops of ours are left alone, since a kernel may keep state, and so is whatever touches a tensor that is changed in
-    place before.
+    place before, or makes one that is changed later: each change is meant for its own.
     """
+    written: set[Node] = set()
+    for node in graph.nodes:
+        for argument in changed_inputs(node):
+            written |= _views_of_same(argument)
     seen: dict[Any, Node] = {}
     changed: set[Node] = set()
     for node in list(graph.nodes):
@@ -58,7 +62,7 @@ def merge_common(graph: Graph) -> None:
             changed |= _views_of_same(argument)
         if not is_op(node) or is_ours(node) or is_random(node.target) or node.target._schema.is_mutable:
             continue
-        if node.target in CONSTANT_MAKERS and any(changed_inputs(user) for user in node.users):
+        if node in written and not is_view(node.target):
             continue
         if any(argument in changed for argument in node.all_input_nodes):
             continue
@@ -71,8 +75,6 @@ def merge_common(graph: Graph) -> None:
 
 def _views_of_same(node: Node) -> set[Node]:
     """Return the node, what it is a view of, and all views of that."""
-    from oneop.jobs.schema import is_view
-
     root = node
     while is_op(root) and is_view(root.target):
         root = root.args[0]  # type: ignore[assignment]

@@ -11,7 +11,8 @@ from oneop.jobs.plan_view import HEADER, size_text, step_row, summary, tensor_te
 from oneop.jobs.planner import Buffer, JobPlan, Step
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8886; --kernel: #2f7ed8; --torch: #6b8e23; --python: #c0504d; --ink: #888; }
+:root { color-scheme: light dark; --line: #8886; --kernel: #2f7ed8; --torch: #6b8e23; --python: #c0504d;
+  --cpu: #8064a2; --ink: #888; }
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 table { border-collapse: collapse; font: 12px/1.4 ui-monospace, monospace; display: block; overflow-x: auto; }
@@ -19,19 +20,20 @@ td, th { border-bottom: 1px solid var(--line); padding: .2rem .6rem; text-align:
 svg { max-width: 100%; height: auto; font: 11px ui-monospace, monospace; }
 svg text { fill: currentColor; } .axis { stroke: var(--ink); } .edge { fill: none; stroke: var(--ink); opacity: .55; }
 .kernel { fill: var(--kernel); } .torch { fill: var(--torch); } .python { fill: var(--python); }
-.copy { fill: var(--ink); } .buffer { stroke: Canvas; stroke-width: .5; opacity: .85; }
+.cpu { fill: var(--cpu); } .copy { fill: var(--ink); } .buffer { stroke: Canvas; stroke-width: .5; opacity: .85; }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; }
 """
 
 
-def render_plan(plan: JobPlan) -> str:
-    """Return the page."""
+def render_plan(plan: JobPlan, note: str = "") -> str:
+    """Return the page; `note` says how the plan is run."""
     title = f"Plan of job {plan.traced.name}"
     parts = [
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{_text(title)}</title>',
         f"<style>{_STYLE}</style></head><body>",
         f"<h1>{_text(title)}</h1><p>{_text(summary(plan))}</p>",
+        f"<p>{_text(note)}</p>" if note else "",
         _key(),
         "<h2>Graph</h2>",
         *_graph(plan),
@@ -49,7 +51,12 @@ def _text(value: object) -> str:
 
 
 def _key() -> str:
-    names = {"kernel": "a kernel of ours", "torch": "a torch op into its buffer", "python": "a torch op that allocates"}
+    names = {
+        "kernel": "a kernel of ours",
+        "torch": "a torch op into its buffer",
+        "python": "a torch op that allocates",
+        "cpu": "a kernel on the CPU in a job on a GPU, with copies",
+    }
     spans = (f'<span class="key" style="background:var(--{kind})"></span>{text}' for kind, text in names.items())
     return f"<p>{''.join(spans)}</p>"
 

@@ -30,7 +30,7 @@ class PlanView:
         from oneop.jobs.plan_html import render_plan
 
         target = Path(path)
-        target.write_text(render_plan(self.plan), encoding="utf-8")
+        target.write_text(render_plan(self.plan, self.note), encoding="utf-8")
         return target
 
     def _lines(self) -> Iterator[str]:
