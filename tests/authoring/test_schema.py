@@ -56,7 +56,7 @@ def test_what_cannot_be_read(text, problem):
 
 def test_every_attribute_type_reaches_the_kernel():
     op = oneop.define(
-        "t_py_attrs(Tensor x, *, int32 a=1, int b=2, bool c=True, float32 d=0.5, float e=0.1, str f='s', shape g=(1, 2), "
+        "py_attrs(Tensor x, *, int32 a=1, int b=2, bool c=True, float32 d=0.5, float e=0.1, str f='s', shape g=(1, 2), "
         "dtype h=int64, int32[] i=[3], int[] j=[4, 5], float[] k=[1.5], dtype[] l=[], shape[] m=[[1], [2, 3]], "
         "str[] n=['p', 'q'], complex o=1j, bytes q=b'raw') -> Tensor",
         infer="elementwise",
