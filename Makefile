@@ -12,7 +12,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.cpp' -o -name '*.cu')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test lint format bench docs dist sanitize clean
+.PHONY: help setup core demo test lint format bench docs dist sanitize sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -62,6 +62,13 @@ dist: $(installed) ## build sdist and wheel, and try the wheel in an environment
 sanitize: $(installed) ## run the SDK tests under the address and undefined-behaviour sanitizers
 	ONEOP_TEST_CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1" \
 	  $(python) -m pytest tests/sdk $(ARGS)
+
+sanitize-gpu: $(installed) ## run the GPU tests under compute-sanitizer; needs a CUDA device
+	@$(core)
+	$(python) -m pytest -q tests/gpu
+	for tool in memcheck racecheck; do \
+	  compute-sanitizer --tool $$tool --target-processes all --error-exitcode 1 \
+	    $(python) -m pytest -q tests/gpu -m "gpu and not gpu_fault" $(ARGS) || exit 1; done
 
 clean: ## remove what these targets made in the checkout; the cache stays
 	rm -rf $(venv) build dist src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -118,6 +118,7 @@ def test_cpu_fallback(leaky_relu):
         oneop.config.cpu_fallback(False)
 
 
+@pytest.mark.gpu_fault
 def test_launch_error(gpu_ops):
     with pytest.raises(RuntimeError) as caught:
         gpu_ops.gpu_bad_launch(torch.ones(3, device="cuda"))
@@ -127,6 +128,7 @@ def test_launch_error(gpu_ops):
     assert torch.ones(3, device="cuda").sum() == 3  # the device is still of use
 
 
+@pytest.mark.gpu_fault
 def test_late_errors_are_named_when_asked_for(gpu_ops):
     script = f"""
         import torch, oneop
