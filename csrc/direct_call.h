@@ -19,6 +19,7 @@ class DirectCall {
   void end_input();
   void end_inputs();
   PlanKey& key() { return key_; }  // attributes append their words
+  ThreadCache& cache() { return cache_; }
 
   bool prepare();
   // The kernel is Python's: to let go of the GIL for it costs two more switches.

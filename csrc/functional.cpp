@@ -8,6 +8,8 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "error.h"
@@ -15,6 +17,7 @@
 #include "python_error.h"
 #include "python_value.h"
 #include "tensor_handles.h"
+#include "thread_cache.h"
 
 namespace oneop {
 namespace {
@@ -72,12 +75,23 @@ class Arguments {
 
   bool fit(const Signature& signature, Values* values, ValueMemory* memory,
            std::string* why) const {
-    const auto& args = signature.def->args;
-    c10::SmallVector<PyObject*, 16> objects(args.size(), nullptr);
+    const size_t count = signature.names.size();
+    if (num_args_ == count && kwnames_ == nullptr && !signature.packs &&
+        count == signature.num_positional) {
+      return convert(signature, args_, values, memory, why);  // as they stand
+    }
+    std::array<PyObject*, kInline> few;
+    std::vector<PyObject*> many;
+    PyObject** objects = few.data();
+    if (count > kInline) {
+      many.resize(count);
+      objects = many.data();
+    }
+    std::fill_n(objects, count, nullptr);
     PyObject* packed = nullptr;
     if (num_args_ > signature.num_positional) {
       if (!signature.packs) {
-        return fail(why, too_many(signature));
+        return why != nullptr && fail(why, too_many(signature));
       }
       packed = PyTuple_New(static_cast<Py_ssize_t>(num_args_));
       for (size_t i = 0; i < num_args_; ++i) {
@@ -93,17 +107,17 @@ class Arguments {
         objects[0] = packed;
       }
     }
-    const bool fits = place_keywords(signature, &objects, why) &&
-                      convert(signature, objects, values, memory, why);
+    const bool fits =
+        place_keywords(signature, objects, why) && convert(signature, objects, values, memory, why);
     Py_XDECREF(packed);  // its items are held by the caller
     return fits;
   }
 
  private:
+  static constexpr size_t kInline = 16;
+
   static bool fail(std::string* why, const std::string& text) {
-    if (why != nullptr) {
-      *why = text;
-    }
+    *why = text;
     return false;
   }
   static bool is_single(PyObject* object) {
@@ -120,8 +134,7 @@ class Arguments {
            std::to_string(num_args_) + " were given";
   }
 
-  bool place_keywords(const Signature& signature, c10::SmallVectorImpl<PyObject*>* objects,
-                      std::string* why) const {
+  bool place_keywords(const Signature& signature, PyObject** objects, std::string* why) const {
     const Py_ssize_t count = kwnames_ == nullptr ? 0 : PyTuple_GET_SIZE(kwnames_);
     for (Py_ssize_t k = 0; k < count; ++k) {
       PyObject* name = PyTuple_GET_ITEM(kwnames_, k);
@@ -135,7 +148,7 @@ class Arguments {
           ++at;
         }
       }
-      if (at == signature.names.size() || (*objects)[at] != nullptr) {
+      if (at == signature.names.size() || objects[at] != nullptr) {
         if (why == nullptr) {
           return false;
         }
@@ -144,27 +157,34 @@ class Arguments {
                              ? "got an unexpected keyword argument '" + std::string(text) + "'"
                              : "got multiple values for argument '" + std::string(text) + "'");
       }
-      (*objects)[at] = args_[num_args_ + k];
+      objects[at] = args_[num_args_ + k];
     }
     return true;
   }
 
-  bool convert(const Signature& signature, const c10::SmallVectorImpl<PyObject*>& objects,
-               Values* values, ValueMemory* memory, std::string* why) const {
-    const auto& args = signature.def->args;
-    values->resize(args.size());
-    for (size_t i = 0; i < args.size(); ++i) {
-      if (objects[i] == nullptr) {
+  bool convert(const Signature& signature, PyObject* const* objects, Values* values,
+               ValueMemory* memory, std::string* why) const {
+    const size_t count = signature.def->args.size();
+    const FunctionArg* args = signature.def->args.data();
+    values->resize_for_overwrite(count);
+    oneop_value* value = values->data();
+    for (size_t i = 0; i < count; ++i) {
+      PyObject* object = objects[i];
+      if (object == nullptr) {
         if (!args[i].has_default) {
-          return fail(why, "missing required argument " + args[i].name);
+          return why != nullptr && fail(why, "missing required argument " + args[i].name);
         }
-        (*values)[i] = args[i].default_value;
-      } else if (!value_from_python(args[i], objects[i], &(*values)[i], memory)) {
-        if (why == nullptr) {
-          return false;
-        }
-        return fail(why, "argument '" + args[i].name + "' must be " + type_text(args[i]) +
-                             ", not <class '" + Py_TYPE(objects[i])->tp_name + "'>");
+        value[i] = args[i].default_value;
+      } else if (args[i].type == ONEOP_TYPE_TENSOR && THPVariable_CheckExact(object)) {
+        value[i].kind = ONEOP_VALUE_TENSOR;
+        value[i].value.tensor = borrow_handle(THPVariable_Unpack(object));
+      } else if (args[i].type == ONEOP_TYPE_FLOAT && PyFloat_CheckExact(object)) {
+        value[i].kind = ONEOP_VALUE_FLOAT;
+        value[i].value.f = PyFloat_AS_DOUBLE(object);
+      } else if (!value_from_python(args[i], object, &value[i], memory)) {
+        return why != nullptr &&
+               fail(why, "argument '" + args[i].name + "' must be " + type_text(args[i]) +
+                             ", not <class '" + Py_TYPE(object)->tp_name + "'>");
       }
     }
     return true;
@@ -177,40 +197,50 @@ class Arguments {
 
 // What the function returns.
 struct Result : oneop_result {
-  int32_t kind = ONEOP_VALUE_NONE;
   oneop_value value{};
-  c10::SmallVector<at::Tensor, 2> tensors;
-  std::vector<int64_t> ints;
-  std::string text;
+  at::Tensor tensor;
+  struct Lists {
+    std::vector<at::Tensor> tensors;
+    std::vector<int64_t> ints;
+    std::string text;
+  };
+  std::unique_ptr<Lists> lists;  // for the values that need memory
 
-  Result() : oneop_result{sizeof(oneop_result), &Result::set_value} {}
+  Result() : oneop_result{sizeof(oneop_result), &Result::set_value, &Result::give_tensor} {}
 
+  static void give_tensor(oneop_result* result, oneop_handle owned) {
+    auto* self = static_cast<Result*>(result);
+    self->value.kind = ONEOP_VALUE_TENSOR;
+    self->tensor = take_handle(owned);
+  }
   static void set_value(oneop_result* result, const oneop_value* value) {
     auto* self = static_cast<Result*>(result);
-    self->kind = value->kind;
     self->value = *value;
     const oneop_span& list = value->value.list;
     if (value->kind == ONEOP_VALUE_TENSOR) {
-      self->tensors.push_back(tensor_of(value->value.tensor));
-    } else if (value->kind == ONEOP_VALUE_TENSORS) {
+      self->tensor = tensor_of(value->value.tensor);
+      return;
+    }
+    self->lists = std::make_unique<Lists>();
+    if (value->kind == ONEOP_VALUE_TENSORS) {
       const auto* handles = static_cast<const oneop_handle*>(list.data);
       for (int64_t i = 0; i < list.count; ++i) {
-        self->tensors.push_back(tensor_of(handles[i]));
+        self->lists->tensors.push_back(tensor_of(handles[i]));
       }
     } else if (value->kind == ONEOP_VALUE_INTS) {
       const auto* data = static_cast<const int64_t*>(list.data);
-      self->ints.assign(data, data + list.count);
+      self->lists->ints.assign(data, data + list.count);
     } else if (value->kind == ONEOP_VALUE_STRING) {
-      self->text.assign(static_cast<const char*>(list.data), list.count);
+      self->lists->text.assign(static_cast<const char*>(list.data), list.count);
     }
   }
 
   PyObject* wrap(const Signature& signature) {
-    switch (kind) {
+    switch (value.kind) {
       case ONEOP_VALUE_NONE:
         Py_RETURN_NONE;
       case ONEOP_VALUE_TENSOR:
-        return THPVariable_Wrap(std::move(tensors[0]));
+        return THPVariable_Wrap(std::move(tensor));
       case ONEOP_VALUE_TENSORS:
         return wrap_tuple(signature);
       case ONEOP_VALUE_BOOL:
@@ -220,7 +250,8 @@ struct Result : oneop_result {
       case ONEOP_VALUE_FLOAT:
         return PyFloat_FromDouble(value.value.f);
       case ONEOP_VALUE_STRING:
-        return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+        return PyUnicode_FromStringAndSize(lists->text.data(),
+                                           static_cast<Py_ssize_t>(lists->text.size()));
       case ONEOP_VALUE_INTS:
         return wrap_shape();
       default:
@@ -231,6 +262,7 @@ struct Result : oneop_result {
 
  private:
   PyObject* wrap_shape() const {
+    const std::vector<int64_t>& ints = lists->ints;
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(ints.size()));
     for (size_t i = 0; i < ints.size(); ++i) {
       PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(ints[i]));
@@ -243,6 +275,7 @@ struct Result : oneop_result {
   }
 
   PyObject* wrap_tuple(const Signature& signature) {
+    std::vector<at::Tensor>& tensors = lists->tensors;
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
     for (size_t i = 0; i < tensors.size(); ++i) {
       PyTuple_SET_ITEM(tuple, i, THPVariable_Wrap(std::move(tensors[i])));
@@ -265,17 +298,20 @@ struct FunctionObject {
   PyObject* weakrefs;
 };
 
-void refresh(FunctionObject* object) {
-  const int64_t version = Functions::global().version();
-  if (object->version == version) {
-    return;
-  }
+void read_signatures(FunctionObject* object, int64_t version) {
   auto* signatures = new std::vector<Signature>;
   for (FunctionPtr& def : Functions::global().signatures(*object->name)) {
     signatures->emplace_back(std::move(def));
   }
   object->signatures = signatures;
   object->version = version;
+}
+
+inline void refresh(FunctionObject* object) {
+  const int64_t version = Functions::version();
+  if (object->version != version) {
+    read_signatures(object, version);
+  }
 }
 
 [[noreturn]] void refuse(const FunctionObject& object, const Arguments& arguments) {
@@ -303,6 +339,19 @@ void refresh(FunctionObject* object) {
   throw Error("ArgumentError", text);
 }
 
+// Python has called, so the GIL is held until somebody lets it go.
+class KnownGil {
+ public:
+  KnownGil() : cache_(thread_cache()), before_(std::exchange(cache_.holds_gil, true)) {}
+  ~KnownGil() { cache_.holds_gil = before_; }
+  KnownGil(const KnownGil&) = delete;
+  KnownGil& operator=(const KnownGil&) = delete;
+
+ private:
+  ThreadCache& cache_;
+  bool before_;
+};
+
 PyObject* call(FunctionObject* object, const Arguments& arguments) {
   refresh(object);
   for (const Signature& signature : *object->signatures) {
@@ -313,6 +362,7 @@ PyObject* call(FunctionObject* object, const Arguments& arguments) {
     }
     Result result;
     Status status;
+    KnownGil known;
     const oneop_function_def& abi = signature.def->abi;
     const int32_t code = abi.call(abi.self, values.data(), static_cast<int32_t>(values.size()),
                                   &result, status.abi());

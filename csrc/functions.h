@@ -49,12 +49,12 @@ class Functions {
   FunctionPtr find_cpp(const std::string& cpp_name,
                        size_t num_args) const;  // null if there is none
   // Changes with every add, so that callers may keep what they found.
-  int64_t version() const { return version_; }
+  static int64_t version() { return version_.load(std::memory_order_acquire); }
 
  private:
   mutable std::mutex mutex_;
   std::vector<FunctionPtr> all_;
-  std::atomic<int64_t> version_{0};
+  static inline std::atomic<int64_t> version_{0};
 };
 
 FunctionPtr read_function(const oneop_function_def* def, const std::string& library);

@@ -123,6 +123,12 @@ bool to_number(int32_t type, PyObject* object, oneop_value* value) {
   }
 }
 
+// What is no tensor at first sight: to ask torch takes longer than the rest of a call's argument.
+bool is_builtin(PyObject* object) {
+  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+         PyUnicode_CheckExact(object) || PyList_CheckExact(object) || PyTuple_CheckExact(object);
+}
+
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
 // The text of a str or bytes object, which lives as long as the object.
@@ -156,10 +162,8 @@ bool to_ints(int32_t element, PyObject* object, oneop_value* value, ValueMemory*
     }
     ints.push_back(one.value.i);
   }
-  memory->ints.push_back(std::move(ints));
   value->kind = ONEOP_VALUE_INTS;
-  value->value.list = {memory->ints.back().data(),
-                       static_cast<int64_t>(memory->ints.back().size())};
+  value->value.list = memory->keep(std::move(ints));
   return true;
 }
 
@@ -175,10 +179,8 @@ bool to_floats(PyObject* object, oneop_value* value, ValueMemory* memory) {
     }
     floats.push_back(one.value.f);
   }
-  memory->floats.push_back(std::move(floats));
   value->kind = ONEOP_VALUE_FLOATS;
-  value->value.list = {memory->floats.back().data(),
-                       static_cast<int64_t>(memory->floats.back().size())};
+  value->value.list = memory->keep(std::move(floats));
   return true;
 }
 
@@ -194,10 +196,8 @@ bool to_tensors(PyObject* object, oneop_value* value, ValueMemory* memory) {
     }
     handles.push_back(THPVariable_Unpack(item).unsafeGetTensorImpl());
   }
-  memory->handles.push_back(std::move(handles));
   value->kind = ONEOP_VALUE_TENSORS;
-  value->value.list = {memory->handles.back().data(),
-                       static_cast<int64_t>(memory->handles.back().size())};
+  value->value.list = memory->keep(std::move(handles));
   return true;
 }
 
@@ -211,10 +211,8 @@ bool to_strings(PyObject* object, oneop_value* value, ValueMemory* memory) {
       return false;
     }
   }
-  memory->spans.push_back(std::move(spans));
   value->kind = ONEOP_VALUE_STRINGS;
-  value->value.list = {memory->spans.back().data(),
-                       static_cast<int64_t>(memory->spans.back().size())};
+  value->value.list = memory->keep(std::move(spans));
   return true;
 }
 
@@ -230,10 +228,8 @@ bool to_shapes(PyObject* object, oneop_value* value, ValueMemory* memory) {
     }
     spans.push_back(one.value.list);
   }
-  memory->spans.push_back(std::move(spans));
   value->kind = ONEOP_VALUE_SHAPES;
-  value->value.list = {memory->spans.back().data(),
-                       static_cast<int64_t>(memory->spans.back().size())};
+  value->value.list = memory->keep(std::move(spans));
   return true;
 }
 
@@ -247,10 +243,8 @@ bool to_scalars(PyObject* object, oneop_value* value, ValueMemory* memory) {
       return false;
     }
   }
-  memory->values.push_back(std::move(values));
   value->kind = ONEOP_VALUE_SCALARS;
-  value->value.list = {memory->values.back().data(),
-                       static_cast<int64_t>(memory->values.back().size())};
+  value->value.list = memory->keep(std::move(values));
   return true;
 }
 
@@ -272,10 +266,8 @@ bool to_dtypes(PyObject* object, oneop_value* value, ValueMemory* memory) {
       return false;
     }
   }
-  memory->ints.push_back(std::move(codes));
   value->kind = ONEOP_VALUE_DTYPES;
-  value->value.list = {memory->ints.back().data(),
-                       static_cast<int64_t>(memory->ints.back().size())};
+  value->value.list = memory->keep(std::move(codes));
   return true;
 }
 
@@ -292,9 +284,9 @@ bool to_device(PyObject* object, oneop_value* value, ValueMemory* memory) {
   } else {
     return false;
   }
-  memory->ints.push_back({to_abi(device.type()), device.has_index() ? device.index() : 0});
   value->kind = ONEOP_VALUE_DEVICE;
-  value->value.list = {memory->ints.back().data(), 2};
+  value->value.list = memory->keep(
+      std::vector<int64_t>{to_abi(device.type()), device.has_index() ? device.index() : 0});
   return true;
 }
 
@@ -393,7 +385,7 @@ bool value_from_python(const FunctionArg& arg, PyObject* object, oneop_value* va
   }
   switch (arg.type) {
     case ONEOP_TYPE_TENSOR:
-      if (!THPVariable_Check(object)) {
+      if (is_builtin(object) || !THPVariable_Check(object)) {
         return false;
       }
       value->kind = ONEOP_VALUE_TENSOR;

@@ -3,6 +3,7 @@
 
 #include <Python.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,17 @@
 namespace oneop {
 
 // Memory behind the lists of one call's arguments.
-struct ValueMemory {
-  std::vector<std::vector<int64_t>> ints;
-  std::vector<std::vector<double>> floats;
-  std::vector<std::vector<oneop_handle>> handles;
-  std::vector<std::vector<oneop_span>> spans;
-  std::vector<std::vector<oneop_value>> values;
+class ValueMemory {
+ public:
+  template <typename T>
+  oneop_span keep(std::vector<T> list) {
+    const auto held = std::make_shared<std::vector<T>>(std::move(list));
+    lists_.push_back(held);
+    return {held->data(), static_cast<int64_t>(held->size())};
+  }
+
+ private:
+  std::vector<std::shared_ptr<void>> lists_;
 };
 
 // False if the object cannot be an argument of this type. What the value points to is in the object

@@ -3,6 +3,9 @@
 
 #include <Python.h>
 
+#include <cstddef>
+#include <cstring>
+
 #include "direct_call.h"
 #include "torch_types.h"
 
@@ -55,14 +58,20 @@ const void* find_op(const char* name, oneop_status* status) {
 // The GIL is let go where this thread holds it.
 class MaybeReleaseGil {
  public:
-  MaybeReleaseGil() : state_(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+  explicit MaybeReleaseGil(ThreadCache& cache)
+      : cache_(cache), was_known_(std::exchange(cache.holds_gil, false)) {
+    state_ = was_known_ || PyGILState_Check() ? PyEval_SaveThread() : nullptr;
+  }
   ~MaybeReleaseGil() {
     if (state_ != nullptr) {
       PyEval_RestoreThread(state_);
     }
+    cache_.holds_gil = was_known_;
   }
 
  private:
+  ThreadCache& cache_;
+  bool was_known_;
   PyThreadState* state_;
 };
 
@@ -97,11 +106,133 @@ class BorrowedTensors {
   c10::SmallVector<at::Tensor, 4> tensors_;
 };
 
+bool is_integer(int32_t type) {
+  return type == ONEOP_ATTR_INT32 || type == ONEOP_ATTR_INT64 || type == ONEOP_ATTR_BOOL;
+}
+bool is_float(int32_t type) { return type == ONEOP_ATTR_FLOAT || type == ONEOP_ATTR_DOUBLE; }
+
+// For names, which are short.
+bool same_name(const std::string& ours, const char* theirs) {
+  const char* mine = ours.c_str();
+  while (*mine == *theirs && *mine != 0) {
+    ++mine;
+    ++theirs;
+  }
+  return *mine == *theirs;
+}
+
+// Runs a call that this thread made before. The kernels of Python keep the GIL.
+OutputTensors& run_prepared(DirectCall* direct) {
+  direct->begin();
+  if (direct->holds_gil()) {
+    direct->compute();
+  } else {
+    MaybeReleaseGil released(direct->cache());
+    direct->compute();
+  }
+  return direct->end();
+}
+
+// The usual call: a tensor for each input, one output, everything in the order of the definition,
+// numbers as attributes. It is told apart and run with nothing put aside; all others are a Call.
+class OrderlyCall {
+ public:
+  OrderlyCall(const TorchOp& op, const oneop_call& call)
+      : op_(op), layout_(op.layout()), call_(call) {}
+
+  // False: nothing has been done.
+  bool run(oneop_handle* outputs) {
+    if (!has_its_tensors() || !is_plain_thread()) {
+      return false;
+    }
+    // A tensor is no more than its handle, so the caller's can be read where they lie.
+    static_assert(sizeof(at::Tensor) == sizeof(oneop_handle));
+    const auto* tensors = reinterpret_cast<const at::Tensor*>(call_.inputs);
+    DirectCall direct(op_);
+    for (int32_t i = 0; i < call_.num_inputs; ++i) {
+      if (!direct.add_tensor(tensors[i])) {
+        return false;
+      }
+      direct.end_input();
+    }
+    direct.end_inputs();
+    if (!add_attrs(&direct.key()) || !direct.prepare()) {
+      return false;
+    }
+    outputs[0] = give_handle(std::move(run_prepared(&direct)[0]));
+    return true;
+  }
+
+ private:
+  bool has_its_tensors() const {
+    for (int32_t i = 0; i < call_.num_inputs; ++i) {
+      if (call_.inputs[i] == nullptr) {
+        return false;
+      }
+    }
+    // The names of one call site stay as they are, and layouts are never freed.
+    const void** note = has_note() ? call_.note : nullptr;
+    if (note != nullptr && __atomic_load_n(note, __ATOMIC_RELAXED) == &layout_) {
+      return true;
+    }
+    if (!has_its_names()) {
+      return false;
+    }
+    if (note != nullptr) {
+      __atomic_store_n(note, &layout_, __ATOMIC_RELAXED);
+    }
+    return true;
+  }
+  bool has_note() const { return call_.size >= offsetof(oneop_call, note) + sizeof call_.note; }
+  bool has_its_names() const {
+    const OpDef& def = *layout_.op;
+    if (static_cast<size_t>(call_.num_inputs) != def.inputs.size() || call_.num_outputs != 1 ||
+        def.outputs.size() != 1 || !same_name(def.outputs[0].name, call_.output_names[0])) {
+      return false;
+    }
+    for (int32_t i = 0; i < call_.num_inputs; ++i) {
+      if (layout_.inputs[i] == Layout::Input::kList ||
+          !same_name(def.inputs[i].name, call_.input_names[i])) {
+        return false;
+      }
+    }
+    return !layout_.mutates && layout_.output_counts_arg < 0 && !layout_.returns_list();
+  }
+  bool add_attrs(PlanKey* key) const {
+    int32_t next = 0;
+    for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+      const AttrDef& attr = layout_.op->attrs[i];
+      if (next == call_.num_attrs || !same_name(attr.name, call_.attrs[next].name)) {
+        if (!attr.has_default) {
+          return false;
+        }
+        const PlanKey& words = layout_.attr_default_keys[i];
+        key->insert(key->end(), words.begin(), words.end());
+        continue;
+      }
+      const oneop_attr& given = call_.attrs[next++];
+      if (is_float(attr.type) && is_float(given.type)) {
+        int64_t word;
+        std::memcpy(&word, &given.value.f, sizeof word);
+        key->push_back(word);
+      } else if (attr.type == given.type && is_integer(attr.type)) {
+        key->push_back(attr.type == ONEOP_ATTR_BOOL ? given.value.i != 0 : given.value.i);
+      } else {
+        return false;
+      }
+    }
+    return next == call_.num_attrs;
+  }
+
+  const TorchOp& op_;
+  const Layout& layout_;
+  const oneop_call& call_;
+};
+
 // A call of a library's, in the order of the op's definition.
 class Call {
  public:
   Call(const TorchOp& op, const oneop_call& call) : op_(op), layout_(op.layout()), call_(call) {
-    op.record();  // the op may be gone
     tensors_.reserve(call.num_inputs);
     const auto& args = layout_.op->inputs;
     size_t expected = 0;
@@ -144,13 +275,6 @@ class Call {
       }
     }
     return nullptr;
-  }
-
-  static bool is_integer(int32_t type) {
-    return type == ONEOP_ATTR_INT32 || type == ONEOP_ATTR_INT64 || type == ONEOP_ATTR_BOOL;
-  }
-  static bool is_float(int32_t type) {
-    return type == ONEOP_ATTR_FLOAT || type == ONEOP_ATTR_DOUBLE;
   }
 
   // A number takes the type that the op declares, as in C++; everything else must have it.
@@ -227,12 +351,7 @@ class Call {
     if (!direct.prepare()) {
       return false;
     }
-    direct.begin();
-    {
-      MaybeReleaseGil released;
-      direct.compute();
-    }
-    *made = std::move(direct.end());
+    *made = std::move(run_prepared(&direct));
     return true;
   }
 
@@ -271,7 +390,7 @@ class Call {
       stack.emplace_back();
     }
     {
-      MaybeReleaseGil released;
+      MaybeReleaseGil released(thread_cache());
       op_.handle().callBoxed(&stack);
     }
     if (layout_.returns_list()) {
@@ -353,13 +472,21 @@ int32_t dispatch(const oneop_call* call, oneop_handle* outputs, oneop_status* st
   return guarded(status, [&] {
     const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
                                             : TorchOp::find(call->op_type_name);
-    Call(op, *call).run(outputs);
+    op.record();  // the op may be gone
+    if (!OrderlyCall(op, *call).run(outputs)) {
+      Call(op, *call).run(outputs);
+    }
   });
 }
 
 }  // namespace
 
 oneop_handle give_handle(at::Tensor tensor) { return std::move(tensor).unsafeReleaseTensorImpl(); }
+
+at::Tensor take_handle(oneop_handle owned) {
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
+      static_cast<c10::TensorImpl*>(owned)));
+}
 
 at::Tensor tensor_of(oneop_handle handle) {
   return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(

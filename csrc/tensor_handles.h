@@ -13,6 +13,7 @@ namespace oneop {
 
 inline oneop_handle borrow_handle(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl(); }
 oneop_handle give_handle(at::Tensor tensor);  // the library owns it then
+at::Tensor take_handle(oneop_handle owned);   // the other way
 at::Tensor tensor_of(oneop_handle handle);    // a further reference
 void fill_tensor_services(oneop_host* table);
 

@@ -33,6 +33,8 @@ struct ThreadCache {
   std::array<LastCall, kOps> calls;
   std::array<LastGrad, kOps> grads;
   PlanKey keys[2];  // buffers
+  // That this thread holds the GIL, where that is known: to ask Python costs more.
+  bool holds_gil = false;
 
   LastCall& call(int32_t op_id) { return calls[op_id % kOps]; }
   LastGrad& grad(int32_t op_id) { return grads[op_id % kOps]; }

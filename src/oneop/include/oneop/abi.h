@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 2
+#define ONEOP_ABI_MINOR 3
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* --- Codes. A number, once given, keeps its meaning.
@@ -237,6 +237,9 @@ typedef struct oneop_call {
   const oneop_handle* inputs;
   const char* const* output_names;
   const oneop_attr* attrs; /* those that are set; a number takes the type of the attribute */
+  /* Null, or where the host notes what it found out about the names of a call that is made again
+   * and again; zero at first. Since 1.3. */
+  const void** note;
 } oneop_call;
 
 /* What an odd handle stands for: a call on it is recorded by the one who made it. */
@@ -256,6 +259,8 @@ typedef struct oneop_symbol {
 typedef struct oneop_result {
   uint32_t size;
   void (*set)(struct oneop_result* result, const oneop_value* value);
+  /* The same for one tensor, whose reference goes over to the result. Since 1.3. */
+  void (*give)(struct oneop_result* result, oneop_handle owned);
 } oneop_result;
 
 /* --- Services of the host

@@ -9,9 +9,19 @@ namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
 // Calls an op with the arguments of a function, matched by name.
-struct DerivedFunctor {
-  const oneop_function_def* function;
-  const oneop_op_def* op;
+class DerivedFunctor {
+ public:
+  DerivedFunctor(const oneop_function_def* function, const oneop_op_def* op)
+      : function_(function), op_(op) {
+    for (int32_t i = 0; i != function->num_args; ++i) {
+      const char* name = function->args[i]->name;
+      targets_.push_back({name, HasInput(name), FindAttr(name)});
+    }
+    for (int32_t i = 0; i != op->num_outputs; ++i) {
+      const oneop_arg_def* out = op->outputs[i];
+      output_names_.insert(output_names_.end(), out->is_optional ? 0 : out->count, out->name);
+    }
+  }
 
   static int32_t Call(void* self, const oneop_value* args, int32_t num_args, oneop_result* result,
                       oneop_status* status) {
@@ -20,76 +30,115 @@ struct DerivedFunctor {
       me->Run(args, num_args, result);
       return ONEOP_OK;
     } catch (...) {
-      return ReportCurrentException(nullptr, status, {me->function->file, me->function->line});
+      return ReportCurrentException(nullptr, status, {me->function_->file, me->function_->line});
     }
   }
 
  private:
-  static constexpr int32_t kInline = 16;
+  // Where an argument of the function goes.
+  struct Target {
+    const char* name;
+    bool is_input;
+    const oneop_attr_def* attr;
+  };
+  // A list that needs no memory of its own while it is short.
+  template <class T>
+  class Few {
+   public:
+    void Add(const T& item) {
+      if (size_ == capacity_) {
+        Grow();
+      }
+      data_[size_++] = item;
+    }
+    T* data() { return data_; }
+    int32_t size() const { return size_; }
+
+   private:
+    ONEOP_COLD void Grow() {
+      auto more = std::make_unique<T[]>(2 * static_cast<size_t>(capacity_));
+      std::copy(data_, data_ + size_, more.get());
+      many_ = std::move(more);
+      data_ = many_.get();
+      capacity_ *= 2;
+    }
+    static constexpr int32_t kInline = 8;
+    T few_[kInline];
+    std::unique_ptr<T[]> many_;
+    T* data_ = few_;
+    int32_t size_ = 0;
+    int32_t capacity_ = kInline;
+  };
+  struct Tensors {
+    Few<const char*> names;
+    Few<oneop_handle> handles;
+    void Add(const char* name, oneop_handle handle) {
+      names.Add(name);
+      handles.Add(handle);
+    }
+  };
 
   void Run(const oneop_value* args, int32_t num_args, oneop_result* result) const {
-    std::vector<const char*> input_names;
-    std::vector<oneop_handle> inputs;
-    std::vector<oneop_attr> attrs;
-    Arena arena;
+    if (static_cast<size_t>(num_args) != targets_.size()) {
+      ThrowText(ONEOP_ERROR_TYPE,
+                {"function \"", function_->name, "\" takes ", Digits(targets_.size()),
+                 " arguments, given are ", Digits(num_args)});
+    }
+    Tensors inputs;
+    AttrStore attrs;
     for (int32_t i = 0; i != num_args; ++i) {
-      const char* name = function->args[i]->name;
-      const oneop_value& value = args[i];
-      if (HasInput(name)) {
-        AddTensors(name, value, &input_names, &inputs);
-      } else if (const oneop_attr_def* attr = FindAttr(name)) {
-        if (value.kind != ONEOP_VALUE_NONE) {
-          attrs.push_back(ToAttr(*attr, value, &arena));
-        }
-      } else {
-        arena.Free();
+      const Target& target = targets_[static_cast<size_t>(i)];
+      if (target.is_input) {
+        AddTensors(target.name, args[i], &inputs);
+      } else if (target.attr == nullptr) {
         ThrowText(ONEOP_ERROR_TYPE,
-                  {"function \"", function->name, "\" is derived from op \"", op->name,
-                   "\", which has no input or attribute \"", name, "\""});
+                  {"function \"", function_->name, "\" is derived from op \"", op_->name,
+                   "\", which has no input or attribute \"", target.name, "\""});
+      } else if (args[i].kind != ONEOP_VALUE_NONE) {
+        PutAttr(*target.attr, args[i], &attrs);
       }
     }
-    std::vector<const char*> output_names;
-    for (int32_t i = 0; i != op->num_outputs; ++i) {
-      const oneop_arg_def* out = op->outputs[i];
-      output_names.insert(output_names.end(), out->is_optional ? 0 : out->count, out->name);
-    }
-    oneop_call call{};
+    oneop_call call;
     call.size = sizeof call;
-    call.num_inputs = static_cast<int32_t>(inputs.size());
-    call.num_outputs = static_cast<int32_t>(output_names.size());
-    call.num_attrs = static_cast<int32_t>(attrs.size());
-    call.op_type_name = op->name;
-    call.op = Find(inputs);
-    call.input_names = input_names.data();
-    call.inputs = inputs.data();
-    call.output_names = output_names.data();
+    call.num_inputs = inputs.handles.size();
+    call.num_outputs = static_cast<int32_t>(output_names_.size());
+    call.num_attrs = attrs.size();
+    call.op_type_name = op_->name;
+    call.op = nullptr;
+    call.input_names = inputs.names.data();
+    call.inputs = inputs.handles.data();
+    call.output_names = output_names_.data();
     call.attrs = attrs.data();
-    std::vector<oneop_handle> outputs(output_names.size());
-    RunCall(call, outputs.data());
-    arena.Free();
+    call.note = nullptr;
+    if (call.num_outputs == 1 && function_->return_type == ONEOP_TYPE_TENSOR &&
+        result->size >= sizeof(oneop_result)) {
+      oneop_handle output;
+      RunCall(call, &output, [this] { return Find(); });
+      result->give(result, output);
+      return;
+    }
+    std::vector<oneop_handle> outputs(output_names_.size());
+    RunCall(call, outputs.data(), [this] { return Find(); });
     Send(outputs, result);
   }
 
-  const void* Find(const std::vector<oneop_handle>& inputs) const {
-    for (oneop_handle handle : inputs) {
-      if (IsSymbol(handle)) {
-        return nullptr;
-      }
-    }
-    if (found_ == nullptr && recorder == nullptr) {
+  const void* Find() const {
+    const void* op = __atomic_load_n(&found_, __ATOMIC_RELAXED);
+    if (op == nullptr) {
       HostStatus status;
-      found_ = Host()->find_op(op->name, &status.status);
-      status.Check(found_ == nullptr ? ONEOP_ERROR_RUNTIME : ONEOP_OK);
+      op = Host()->find_op(op_->name, &status.status);
+      status.Check(op == nullptr ? ONEOP_ERROR_RUNTIME : ONEOP_OK);
+      __atomic_store_n(&found_, op, __ATOMIC_RELAXED);
     }
-    return found_;
+    return op;
   }
   void Send(const std::vector<oneop_handle>& outputs, oneop_result* result) const {
     oneop_value value{};
-    if (function->return_type == ONEOP_TYPE_TENSOR && !outputs.empty()) {
+    if (function_->return_type == ONEOP_TYPE_TENSOR && !outputs.empty()) {
       value.kind = ONEOP_VALUE_TENSOR;
       value.value.tensor = outputs[0];
       result->set(result, &value);
-    } else if (function->return_type == ONEOP_TYPE_TENSOR_TUPLE) {
+    } else if (function_->return_type == ONEOP_TYPE_TENSOR_TUPLE) {
       value.kind = ONEOP_VALUE_TENSORS;
       value.value.list = {outputs.data(), static_cast<int64_t>(outputs.size())};
       result->set(result, &value);
@@ -100,94 +149,85 @@ struct DerivedFunctor {
   }
 
   bool HasInput(std::string_view name) const {
-    for (int32_t i = 0; i != op->num_inputs; ++i) {
-      if (name == op->inputs[i]->name) {
+    for (int32_t i = 0; i != op_->num_inputs; ++i) {
+      if (name == op_->inputs[i]->name) {
         return true;
       }
     }
     return false;
   }
   const oneop_attr_def* FindAttr(std::string_view name) const {
-    for (int32_t i = 0; i != op->num_attrs; ++i) {
-      if (name == op->attrs[i]->name) {
-        return op->attrs[i];
+    for (int32_t i = 0; i != op_->num_attrs; ++i) {
+      if (name == op_->attrs[i]->name) {
+        return op_->attrs[i];
       }
     }
     return nullptr;
   }
-  static void AddTensors(const char* name, const oneop_value& value,
-                         std::vector<const char*>* names, std::vector<oneop_handle>* handles) {
+  static void AddTensors(const char* name, const oneop_value& value, Tensors* tensors) {
     if (value.kind == ONEOP_VALUE_TENSOR) {
-      names->push_back(name);
-      handles->push_back(value.value.tensor);
+      tensors->Add(name, value.value.tensor);
     } else if (value.kind == ONEOP_VALUE_TENSORS) {
       const auto* list = static_cast<const oneop_handle*>(value.value.list.data);
-      names->insert(names->end(), static_cast<size_t>(value.value.list.count), name);
-      handles->insert(handles->end(), list, list + value.value.list.count);
+      for (int64_t i = 0; i != value.value.list.count; ++i) {
+        tensors->Add(name, list[i]);
+      }
     } else if (value.kind != ONEOP_VALUE_NONE) {
       ThrowValue("a tensor", value.kind);
     }
   }
 
   template <class T>
-  static void Put(const oneop_attr_def& attr, const oneop_value& value, oneop_attr* out,
-                  Arena* arena) {
-    PutAttr(out, attr.name, ValueTraits<T>::Read(value), arena);
+  static void Put(const oneop_attr_def& attr, const oneop_value& value, AttrStore* attrs) {
+    attrs->Put<T>(attr.name, ValueTraits<T>::Read(value));
   }
-  ONEOP_COLD static oneop_attr ToAttr(const oneop_attr_def& attr, const oneop_value& value,
-                                      Arena* arena) {
-    oneop_attr out{};
+  static void PutAttr(const oneop_attr_def& attr, const oneop_value& value, AttrStore* attrs) {
     switch (attr.type) {
       case ONEOP_ATTR_INT32:
-        Put<int32_t>(attr, value, &out, arena);
-        break;
+        return Put<int32_t>(attr, value, attrs);
       case ONEOP_ATTR_INT64:
-        Put<int64_t>(attr, value, &out, arena);
-        break;
+        return Put<int64_t>(attr, value, attrs);
       case ONEOP_ATTR_BOOL:
-        Put<bool>(attr, value, &out, arena);
-        break;
+        return Put<bool>(attr, value, attrs);
       case ONEOP_ATTR_FLOAT:
-        Put<float>(attr, value, &out, arena);
-        break;
+        return Put<float>(attr, value, attrs);
       case ONEOP_ATTR_DOUBLE:
-        Put<double>(attr, value, &out, arena);
-        break;
+        return Put<double>(attr, value, attrs);
+      default:
+        return PutOtherAttr(attr, value, attrs);
+    }
+  }
+  ONEOP_COLD static void PutOtherAttr(const oneop_attr_def& attr, const oneop_value& value,
+                                      AttrStore* attrs) {
+    switch (attr.type) {
       case ONEOP_ATTR_STRING:
-        Put<std::string>(attr, value, &out, arena);
-        break;
+        return Put<std::string>(attr, value, attrs);
       case ONEOP_ATTR_SHAPE:
-        Put<oneflow::Shape>(attr, value, &out, arena);
-        break;
+        return Put<oneflow::Shape>(attr, value, attrs);
       case ONEOP_ATTR_DTYPE:
-        Put<oneflow::DataType>(attr, value, &out, arena);
-        break;
+        return Put<oneflow::DataType>(attr, value, attrs);
       case ONEOP_ATTR_LIST_INT32:
-        Put<std::vector<int32_t>>(attr, value, &out, arena);
-        break;
+        return Put<std::vector<int32_t>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_INT64:
-        Put<std::vector<int64_t>>(attr, value, &out, arena);
-        break;
+        return Put<std::vector<int64_t>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_FLOAT:
-        Put<std::vector<float>>(attr, value, &out, arena);
-        break;
+        return Put<std::vector<float>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_DTYPE:
-        Put<std::vector<oneflow::DataType>>(attr, value, &out, arena);
-        break;
+        return Put<std::vector<oneflow::DataType>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_SHAPE:
-        Put<std::vector<oneflow::Shape>>(attr, value, &out, arena);
-        break;
+        return Put<std::vector<oneflow::Shape>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_STRING:
-        Put<std::vector<std::string>>(attr, value, &out, arena);
-        break;
+        return Put<std::vector<std::string>>(attr, value, attrs);
       default:
         ThrowText(ONEOP_ERROR_TYPE, {"attribute \"", attr.name,
                                      "\" has a type that no function can give; write a functor"});
     }
-    return out;
   }
 
- public:
+  const oneop_function_def* function_;
+  const oneop_op_def* op_;
+  std::vector<Target> targets_;
+  std::vector<const char*> output_names_;
   mutable const void* found_ = nullptr;
 };
 
@@ -209,7 +249,7 @@ ONEOP_COLD inline void LinkFunctions(FunctionEntry* entries, int32_t count) {
       const auto* op = static_cast<const oneop_op_def*>(library.ops.data[k]);
       if (std::strcmp(op->name, entries[i].ops[0]) == 0 ||
           std::strcmp(op->name, entries[i].ops[1]) == 0) {
-        def->self = new DerivedFunctor{def, op};
+        def->self = new DerivedFunctor(def, op);
         def->call = &DerivedFunctor::Call;
         functors = new FunctorEntry{def->cpp_name, def->num_args, def->call, def->self,
                                     def->file,     def->line,     functors};

@@ -39,6 +39,9 @@ struct ReturnTraits {
     Arena arena;
     oneop_value value{};
     auto held = returned.OneopTake();
+    if (GivesAway(&held, result)) {
+      return;
+    }
     if constexpr (std::is_same_v<std::decay_t<decltype(held)>,
                                  std::shared_ptr<oneflow::one::Tensor>>) {
       ValueTraits<std::decay_t<decltype(held)>>::Write(held, &value, &arena);
@@ -49,6 +52,22 @@ struct ReturnTraits {
     }
     result->set(result, &value);
     arena.Free();
+  }
+
+ private:
+  template <class H>
+  static bool GivesAway(H*, oneop_result*) {
+    return false;
+  }
+  // A tensor that nobody else holds: the host takes its reference over.
+  static bool GivesAway(std::shared_ptr<oneflow::one::Tensor>* held, oneop_result* result) {
+    oneop_handle handle;
+    if (*held == nullptr || held->use_count() != 1 || result->size < sizeof(oneop_result) ||
+        !(*held)->OneopGive(&handle)) {
+      return false;
+    }
+    result->give(result, handle);
+    return true;
   }
 };
 template <>
@@ -132,12 +151,17 @@ ONEOP_COLD void AddFunctor(std::string_view name, const char* file, int32_t line
 template <class T>
 struct ResultBox : oneop_result {
   T held{};
-  bool is_set = false;
-  ResultBox() : oneop_result{sizeof(oneop_result), &Set} {}
+  ResultBox() : oneop_result{sizeof(oneop_result), &Set, &Give} {}
   static void Set(oneop_result* result, const oneop_value* value) {
-    auto* box = static_cast<ResultBox*>(result);
-    box->held = ValueTraits<T>::Read(*value);
-    box->is_set = true;
+    static_cast<ResultBox*>(result)->held = ValueTraits<T>::Read(*value);
+  }
+  static void Give(oneop_result* result, oneop_handle owned) {
+    auto tensor = oneflow::one::Tensor::OneopOwn(owned);
+    if constexpr (std::is_same_v<T, std::shared_ptr<oneflow::one::Tensor>>) {
+      static_cast<ResultBox*>(result)->held = std::move(tensor);
+    } else {
+      ThrowValue("another result", ONEOP_VALUE_TENSOR);
+    }
   }
 };
 

@@ -36,6 +36,71 @@ struct HostStatus {
   }
 };
 
+// Memory for the tensor objects of a thread's next calls: most functors make and drop two of them.
+// It has no destructor, so that to reach it costs one look-up; Sweeper stands in.
+struct Blocks {
+  static constexpr size_t kSize = 64;
+  static constexpr int32_t kKept = 8;
+
+  void* free[kKept];
+  int32_t count;
+  int32_t limit;  // 0 before the first block comes back, and again when the thread ends
+
+  void* Take() { return ONEOP_LIKELY(count > 0) ? free[--count] : ::operator new(kSize); }
+  void Give(void* block) {
+    if (ONEOP_LIKELY(count < limit)) {
+      free[count++] = block;
+    } else {
+      GiveFirst(block);
+    }
+  }
+
+ private:
+  struct Sweeper {
+    Blocks* blocks;
+    ~Sweeper() {
+      while (blocks->count > 0) {
+        ::operator delete(blocks->free[--blocks->count]);
+      }
+      blocks->limit = 0;
+    }
+  };
+  ONEOP_COLD void GiveFirst(void* block) {
+    ::operator delete(block);
+    if (limit == 0 && !is_swept) {
+      static thread_local Sweeper sweeper{this};
+      (void)sweeper;
+      is_swept = true;
+      limit = kKept;
+    }
+  }
+  bool is_swept;
+};
+
+struct Recorder;
+
+// What a library keeps for each thread.
+struct ThreadState {
+  Recorder* recorder;  // of the gradient that is being made
+  Blocks blocks;
+};
+inline thread_local ThreadState thread_state{};
+
+template <class T>
+struct BlockAllocator {
+  using value_type = T;
+  BlockAllocator() = default;
+  template <class U>
+  BlockAllocator(const BlockAllocator<U>&) {}  // NOLINT: implicit, as allocators are
+  T* allocate(size_t) {
+    static_assert(sizeof(T) <= Blocks::kSize, "a block holds one tensor object");
+    return static_cast<T*>(thread_state.blocks.Take());
+  }
+  void deallocate(T* block, size_t) { thread_state.blocks.Give(block); }
+  friend bool operator==(const BlockAllocator&, const BlockAllocator&) { return true; }
+  friend bool operator!=(const BlockAllocator&, const BlockAllocator&) { return false; }
+};
+
 inline bool IsSymbol(oneop_handle handle) { return (reinterpret_cast<uintptr_t>(handle) & 1) != 0; }
 inline oneop_symbol* SymbolOf(oneop_handle handle) {
   return reinterpret_cast<oneop_symbol*>(reinterpret_cast<uintptr_t>(handle) - 1);
@@ -77,7 +142,7 @@ namespace one {
 class Tensor {
  public:
   // Takes over a handle that the caller owns.
-  explicit Tensor(oneop_handle owned) : handle_(owned) {}
+  explicit Tensor(oneop_handle owned, bool owns = true) : handle_(owned), owns_(owns) {}
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
   ~Tensor() {
@@ -86,20 +151,26 @@ class Tensor {
     }
   }
 
+  static std::shared_ptr<Tensor> OneopOwn(oneop_handle owned) {
+    return std::allocate_shared<Tensor>(::oneop::sdk::BlockAllocator<Tensor>(), owned);
+  }
   static std::shared_ptr<Tensor> OneopBorrow(oneop_handle handle) {
     ::oneop::sdk::Retain(handle);
-    return std::make_shared<Tensor>(handle);
+    return OneopOwn(handle);
   }
   // For as long as the caller holds the tensor. Whoever lends asks OneopKeep of what is still in
   // use then. A reference of its own would be dear: the host may have to lock for it.
   static std::shared_ptr<Tensor> OneopLend(oneop_handle handle) {
-    auto lent = std::make_shared<Tensor>(handle);
-    lent->owns_ = false;
-    return lent;
+    return std::allocate_shared<Tensor>(::oneop::sdk::BlockAllocator<Tensor>(), handle, false);
   }
   void OneopKeep() {
     ::oneop::sdk::Retain(handle_);
     owns_ = true;
+  }
+  // Hands the reference over to the caller; false where this object has none to give.
+  bool OneopGive(oneop_handle* handle) {
+    *handle = handle_;
+    return std::exchange(owns_, false);
   }
   oneop_handle oneop_handle_ptr() const { return handle_; }
 
@@ -147,8 +218,18 @@ class Tensor {
   }
 
   oneop_handle handle_;
-  bool owns_ = true;
+  bool owns_;
 };
+
+// An input of a call, for as long as the caller holds the tensor. Null is an optional input that is
+// not given.
+struct OneopInput {
+  OneopInput(const std::shared_ptr<Tensor>& tensor)  // NOLINT: implicit, so that {x, y} is a list
+      : handle(tensor == nullptr ? nullptr : tensor->oneop_handle_ptr()) {}
+  OneopInput(std::nullptr_t) : handle(nullptr) {}  // NOLINT
+  oneop_handle handle;
+};
+static_assert(sizeof(OneopInput) == sizeof(oneop_handle), "a list of inputs is one of handles");
 
 class TensorTuple : public std::vector<std::shared_ptr<Tensor>> {
  public:

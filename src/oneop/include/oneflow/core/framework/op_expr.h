@@ -18,6 +18,7 @@ class OpExpr {
   const std::vector<const char*>& oneop_inputs() const { return inputs_; }
   const std::vector<const char*>& oneop_outputs() const { return outputs_; }
   const AttrMap& oneop_base_attrs() const { return base_attrs_; }
+  const void** OneopNote() const { return &note_; }
 
   // The host's op. Looked up at the first call: it may belong to a library that is loaded later.
   const void* OneopFind() const {
@@ -37,6 +38,7 @@ class OpExpr {
   std::vector<const char*> outputs_;
   AttrMap base_attrs_;
   mutable const void* op_ = nullptr;
+  mutable const void* note_ = nullptr;
 };
 
 class UserOpExpr final : public OpExpr {

@@ -17,12 +17,12 @@ class GradTrace final : public Recorder {
       : frame_(frame),
         sink_(sink),
         next_blob_(frame->num_input_tensors + 2 * frame->num_output_tensors),
-        outer_(recorder) {
-    recorder = this;
+        outer_(thread_state.recorder) {
+    thread_state.recorder = this;
   }
   GradTrace(const GradTrace&) = delete;
   GradTrace& operator=(const GradTrace&) = delete;
-  ~GradTrace() { recorder = outer_; }
+  ~GradTrace() { thread_state.recorder = outer_; }
 
   // A tensor of the forward op, or the gradient of one.
   std::shared_ptr<oneflow::one::Tensor> NewTensor(int32_t blob, const oneop_tensor* meta,

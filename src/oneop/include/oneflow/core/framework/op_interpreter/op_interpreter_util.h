@@ -14,9 +14,10 @@ struct Recorder {
  protected:
   ~Recorder() = default;
 };
-inline thread_local Recorder* recorder = nullptr;
 
-inline void RunCall(const oneop_call& call, oneop_handle* outputs) {
+// `find` gives the host's op, which only a call that is run needs.
+template <class Find>
+inline void RunCall(oneop_call& call, oneop_handle* outputs, Find find) {
   HostStatus status;
   for (int32_t i = 0; i != call.num_inputs; ++i) {
     if (IsSymbol(call.inputs[i])) {
@@ -24,9 +25,10 @@ inline void RunCall(const oneop_call& call, oneop_handle* outputs) {
       return status.Check(symbol->record(symbol, &call, outputs, &status.status));
     }
   }
-  if (recorder != nullptr) {
+  if (Recorder* recorder = thread_state.recorder) {
     return status.Check(recorder->Record(&call, outputs, &status.status));
   }
+  call.op = find();
   status.Check(Host()->dispatch(&call, outputs, &status.status));
 }
 
@@ -58,80 +60,103 @@ class OpInterpUtil {
                            const OpExprInterpContext& context) {
     return Run<T>(op, inputs, &context.attrs->OneopStore());
   }
+  // `{x, y}` comes here: no list is made, no tensor counted again.
+  template <class T>
+  static Maybe<T> Dispatch(const OpExpr& op, std::initializer_list<OneopInput> inputs) {
+    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), nullptr);
+  }
+  template <class T>
+  static Maybe<T> Dispatch(const OpExpr& op, std::initializer_list<OneopInput> inputs,
+                           const MutableAttrMap& attrs) {
+    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), &attrs.OneopStore());
+  }
+  template <class T>
+  static Maybe<T> Dispatch(const OpExpr& op, std::initializer_list<OneopInput> inputs,
+                           const OpExprInterpContext& context) {
+    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), &context.attrs->OneopStore());
+  }
 
  private:
   static constexpr size_t kInline = 8;
 
+  static const oneop_handle* HandlesOf(std::initializer_list<OneopInput> inputs) {
+    return inputs.size() == 0 ? nullptr : &inputs.begin()->handle;
+  }
   template <class T>
   static Maybe<T> Run(const OpExpr& op, const TensorTuple& inputs,
                       const ::oneop::sdk::AttrStore* attrs) {
-    if (ONEOP_LIKELY(inputs.size() <= kInline && op.oneop_outputs().size() <= kInline)) {
-      oneop_handle handles[2 * kInline];
-      return RunWith<T>(op, inputs, attrs, handles, handles + kInline);
+    std::vector<oneop_handle> handles;
+    handles.reserve(inputs.size());
+    for (const auto& input : inputs) {
+      handles.push_back(input == nullptr ? nullptr : input->oneop_handle_ptr());
     }
-    std::vector<oneop_handle> handles(inputs.size() + op.oneop_outputs().size());
-    return RunWith<T>(op, inputs, attrs, handles.data(), handles.data() + inputs.size());
+    return RunOn<T>(op, handles.data(), handles.size(), attrs);
   }
 
   template <class T>
-  static Maybe<T> RunWith(const OpExpr& op, const TensorTuple& inputs,
-                          const ::oneop::sdk::AttrStore* attrs, oneop_handle* in,
-                          oneop_handle* out) {
-    if (!ONEOP_LIKELY(inputs.size() == op.oneop_inputs().size())) {
+  static Maybe<T> RunOn(const OpExpr& op, const oneop_handle* in, size_t count,
+                        const ::oneop::sdk::AttrStore* attrs) {
+    const size_t num_outputs = op.oneop_outputs().size();
+    if (!ONEOP_LIKELY(count == op.oneop_inputs().size())) {
       return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
              << "op \"" << op.op_type_name() << "\" was built with " << op.oneop_inputs().size()
-             << " inputs and is called with " << inputs.size();
+             << " inputs and is called with " << count;
     }
-    for (size_t i = 0; i != inputs.size(); ++i) {
-      in[i] = inputs[i] == nullptr ? nullptr : inputs[i]->oneop_handle_ptr();
-    }
-    oneop_call call{};
-    call.size = sizeof call;
-    call.num_inputs = static_cast<int32_t>(inputs.size());
-    call.num_outputs = static_cast<int32_t>(op.oneop_outputs().size());
-    call.op_type_name = op.op_type_name().c_str();
-    call.input_names = op.oneop_inputs().data();
-    call.inputs = in;
-    call.output_names = op.oneop_outputs().data();
-    ::oneop::sdk::AttrStore merged;
-    attrs = Merge(op, attrs, &merged);
-    call.num_attrs = attrs == nullptr ? 0 : attrs->size();
-    call.attrs = attrs == nullptr ? nullptr : attrs->data();
+    oneop_handle few[kInline];
+    std::unique_ptr<oneop_handle[]> many(num_outputs > kInline ? new oneop_handle[num_outputs]
+                                                               : nullptr);
+    oneop_handle* out = many != nullptr ? many.get() : few;
     try {
-      call.op = IsTraced(in, call.num_inputs) ? nullptr : op.OneopFind();
-      ::oneop::sdk::RunCall(call, out);
+      Call(op, in, count, attrs, out);
     } catch (const Exception& exception) {
       return exception.error();
     }
     if constexpr (std::is_same_v<T, TensorTuple>) {
       auto tuple = std::make_shared<TensorTuple>();
-      for (int32_t i = 0; i != call.num_outputs; ++i) {
-        tuple->push_back(std::make_shared<Tensor>(out[i]));
+      for (size_t i = 0; i != num_outputs; ++i) {
+        tuple->push_back(Tensor::OneopOwn(out[i]));
       }
-      return Maybe<T>(tuple);
+      return Maybe<T>(std::move(tuple));
     } else {
-      for (int32_t i = 1; i < call.num_outputs; ++i) {
+      for (size_t i = 1; i < num_outputs; ++i) {
         ::oneop::sdk::Release(out[i]);
       }
-      return Maybe<T>(std::make_shared<Tensor>(out[0]));
+      return Maybe<T>(Tensor::OneopOwn(out[0]));
     }
   }
 
-  static bool IsTraced(const oneop_handle* in, int32_t count) {
-    bool traced = ::oneop::sdk::recorder != nullptr;
-    for (int32_t i = 0; i != count; ++i) {
-      traced = traced || ::oneop::sdk::IsSymbol(in[i]);
+  static void Call(const OpExpr& op, const oneop_handle* in, size_t count,
+                   const ::oneop::sdk::AttrStore* attrs, oneop_handle* out) {
+    oneop_call call;
+    call.size = sizeof call;
+    call.num_inputs = static_cast<int32_t>(count);
+    call.num_outputs = static_cast<int32_t>(op.oneop_outputs().size());
+    call.num_attrs = attrs == nullptr ? 0 : attrs->size();
+    call.op_type_name = op.op_type_name().c_str();
+    call.op = nullptr;
+    call.input_names = op.oneop_inputs().data();
+    call.inputs = in;
+    call.output_names = op.oneop_outputs().data();
+    call.attrs = attrs == nullptr ? nullptr : attrs->data();
+    call.note = op.OneopNote();
+    if (ONEOP_LIKELY(op.oneop_base_attrs().size() == 0)) {
+      ::oneop::sdk::RunCall(call, out, [&op] { return op.OneopFind(); });
+    } else {
+      CallMerged(op, call, attrs, out);
     }
-    return traced;
   }
+  ONEOP_COLD static void CallMerged(const OpExpr& op, oneop_call call,
+                                    const ::oneop::sdk::AttrStore* attrs, oneop_handle* out) {
+    ::oneop::sdk::AttrStore merged;
+    Merge(op.oneop_base_attrs(), attrs, &merged);
+    call.num_attrs = merged.size();
+    call.attrs = merged.data();
+    ::oneop::sdk::RunCall(call, out, [&op] { return op.OneopFind(); });
+  }
+
   // The attributes given to the builder, under those of the call.
-  static const ::oneop::sdk::AttrStore* Merge(const OpExpr& op,
-                                              const ::oneop::sdk::AttrStore* attrs,
-                                              ::oneop::sdk::AttrStore* merged) {
-    const AttrMap& base = op.oneop_base_attrs();
-    if (ONEOP_LIKELY(base.size() == 0)) {
-      return attrs;
-    }
+  static void Merge(const AttrMap& base, const ::oneop::sdk::AttrStore* attrs,
+                    ::oneop::sdk::AttrStore* merged) {
     for (int32_t i = 0; attrs != nullptr && i != attrs->size(); ++i) {
       merged->PutRaw(attrs->data()[i]);
     }
@@ -141,7 +166,6 @@ class OpInterpUtil {
         merged->PutRaw(attr);
       }
     }
-    return merged;
   }
 };
 
