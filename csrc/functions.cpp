@@ -220,33 +220,20 @@ FunctionPtr Functions::find_cpp(const std::string& cpp_name, size_t num_args) co
 
 int32_t call_function(const char* name, const oneop_value* args, int32_t num_args,
                       oneop_result* result, oneop_status* status) {
-  struct Call {
-    const char* name;
-    const oneop_value* args;
-    int32_t num_args;
-    oneop_result* result;
-    oneop_status* status;
-    int32_t code;
-  } call{name, args, num_args, result, status, ONEOP_OK};
-  const int32_t code = guard_service(
-      status,
-      [](void* context) {
-        auto* self = static_cast<Call*>(context);
-        if (std::strstr(self->name, "::") != nullptr) {
-          return call_torch(self->name, self->args, self->num_args, self->result);
-        }
-        const FunctionPtr def = Functions::global().find_cpp(self->name, self->num_args);
-        if (def == nullptr) {
-          throw Error("OpNotFoundError",
-                      "Functor was not found for " + quoted(self->name) +
-                          ", please check whether the functor has been registered "
-                          "correctly or not.");
-        }
-        self->code =
-            def->abi.call(def->abi.self, self->args, self->num_args, self->result, self->status);
-      },
-      &call);
-  return code != ONEOP_OK ? code : call.code;
+  int32_t code = ONEOP_OK;
+  const int32_t failed = guard_service(status, [&] {
+    if (std::strstr(name, "::") != nullptr) {
+      return call_torch(name, args, num_args, result);
+    }
+    const FunctionPtr def = Functions::global().find_cpp(name, num_args);
+    if (def == nullptr) {
+      throw Error("OpNotFoundError", "Functor was not found for " + quoted(name) +
+                                         ", please check whether the functor has been registered "
+                                         "correctly or not.");
+    }
+    code = def->abi.call(def->abi.self, args, num_args, result, status);
+  });
+  return failed != ONEOP_OK ? failed : code;
 }
 
 }  // namespace oneop

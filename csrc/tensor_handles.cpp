@@ -19,11 +19,6 @@ struct Kept {
 };
 thread_local Kept kept;
 
-template <typename Act>
-int32_t guarded(oneop_status* status, Act act) {
-  return guard_service(status, [](void* context) { (*static_cast<Act*>(context))(); }, &act);
-}
-
 void retain(oneop_handle handle) {
   c10::raw::intrusive_ptr::incref(static_cast<c10::TensorImpl*>(handle));
 }
@@ -32,7 +27,7 @@ void release(oneop_handle handle) {
 }
 
 int32_t view(oneop_handle handle, oneop_tensor* out, oneop_status* status) {
-  return guarded(status, [&] {
+  return guard_service(status, [&] {
     const auto* impl = static_cast<c10::TensorImpl*>(handle);
     *out = oneop_tensor{};
     out->shape = const_cast<int64_t*>(impl->sizes().data());  // symbolic sizes throw here
@@ -51,7 +46,7 @@ int32_t requires_grad(oneop_handle handle) {
 
 const void* find_op(const char* name, oneop_status* status) {
   const void* op = nullptr;
-  guarded(status, [&] { op = &TorchOp::find(name); });
+  guard_service(status, [&] { op = &TorchOp::find(name); });
   return op;
 }
 
@@ -122,7 +117,7 @@ bool same_name(const std::string& ours, const char* theirs) {
 }
 
 // Runs a call that this thread made before. The kernels of Python keep the GIL.
-OutputTensors& run_prepared(DirectCall* direct) {
+inline OutputTensors& run_prepared(DirectCall* direct) {
   direct->begin();
   if (direct->holds_gil()) {
     direct->compute();
@@ -469,7 +464,7 @@ class Call {
 };
 
 int32_t dispatch(const oneop_call* call, oneop_handle* outputs, oneop_status* status) {
-  return guarded(status, [&] {
+  return guard_service(status, [&] {
     const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
                                             : TorchOp::find(call->op_type_name);
     op.record();  // the op may be gone
@@ -493,10 +488,9 @@ at::Tensor tensor_of(oneop_handle handle) {
       static_cast<c10::TensorImpl*>(handle)));
 }
 
-int32_t guard_service(oneop_status* status, void (*act)(void* context), void* context) {
+int32_t report_service_failure(oneop_status* status) {
   try {
-    act(context);
-    return ONEOP_OK;
+    throw;
   } catch (const std::exception& error) {
     kept = {std::current_exception(), error.what()};
     return Status::fail(status, ONEOP_ERROR_RUNTIME, kept.text);

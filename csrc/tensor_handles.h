@@ -17,8 +17,18 @@ at::Tensor take_handle(oneop_handle owned);   // the other way
 at::Tensor tensor_of(oneop_handle handle);    // a further reference
 void fill_tensor_services(oneop_host* table);
 
-// Runs `act`; what it throws goes into the status, and is kept for the one who called the library.
-int32_t guard_service(oneop_status* status, void (*act)(void* context), void* context);
+// For a catch block of a service: the exception goes into the status, and is kept for the one who
+// called the library.
+int32_t report_service_failure(oneop_status* status);
+template <typename Act>
+int32_t guard_service(oneop_status* status, const Act& act) {
+  try {
+    act();
+    return ONEOP_OK;
+  } catch (...) {
+    return report_service_failure(status);
+  }
+}
 // Throws for a callback that failed: the kept exception if that is why, else one made from the
 // status.
 void check_function(Status* status, int32_t code, const std::string& what);

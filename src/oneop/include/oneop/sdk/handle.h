@@ -85,6 +85,8 @@ struct ThreadState {
   Blocks blocks;
 };
 inline thread_local ThreadState thread_state{};
+// How many threads record: while it is none, no call has to look for its recorder.
+inline int32_t num_recording = 0;
 
 template <class T>
 struct BlockAllocator {

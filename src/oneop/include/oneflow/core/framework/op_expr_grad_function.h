@@ -19,10 +19,14 @@ class GradTrace final : public Recorder {
         next_blob_(frame->num_input_tensors + 2 * frame->num_output_tensors),
         outer_(thread_state.recorder) {
     thread_state.recorder = this;
+    __atomic_add_fetch(&num_recording, 1, __ATOMIC_RELAXED);
   }
   GradTrace(const GradTrace&) = delete;
   GradTrace& operator=(const GradTrace&) = delete;
-  ~GradTrace() { thread_state.recorder = outer_; }
+  ~GradTrace() {
+    __atomic_sub_fetch(&num_recording, 1, __ATOMIC_RELAXED);
+    thread_state.recorder = outer_;
+  }
 
   // A tensor of the forward op, or the gradient of one.
   std::shared_ptr<oneflow::one::Tensor> NewTensor(int32_t blob, const oneop_tensor* meta,

@@ -25,7 +25,8 @@ inline void RunCall(oneop_call& call, oneop_handle* outputs, Find find) {
       return status.Check(symbol->record(symbol, &call, outputs, &status.status));
     }
   }
-  if (Recorder* recorder = thread_state.recorder) {
+  const bool may_record = __atomic_load_n(&num_recording, __ATOMIC_RELAXED) != 0;
+  if (Recorder* recorder = may_record ? thread_state.recorder : nullptr) {
     return status.Check(recorder->Record(&call, outputs, &status.status));
   }
   call.op = find();
