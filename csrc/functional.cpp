@@ -424,6 +424,20 @@ PyObject* get_signatures(PyObject* self, void*) {
   return list;
 }
 
+PyObject* get_doc(PyObject* self, void*) {
+  auto* object = reinterpret_cast<FunctionObject*>(self);
+  refresh(object);
+  return PyUnicode_FromString(
+      object->signatures->empty() ? "" : object->signatures->front().def->doc.c_str());
+}
+
+PyObject* get_library(PyObject* self, void*) {
+  auto* object = reinterpret_cast<FunctionObject*>(self);
+  refresh(object);
+  return PyUnicode_FromString(
+      object->signatures->empty() ? "" : object->signatures->front().def->source.library.c_str());
+}
+
 PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY, nullptr},
@@ -434,6 +448,8 @@ PyGetSetDef function_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"signatures", &get_signatures, nullptr,
      "The signatures, in the order in which they are tried.", nullptr},
+    {"library", &get_library, nullptr, "The library that brought the function.", nullptr},
+    {"doc", &get_doc, nullptr, "What the description of the function says of it.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},

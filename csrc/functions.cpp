@@ -9,6 +9,7 @@
 
 #include "abi_read.h"
 #include "error.h"
+#include "generators.h"
 #include "tensor_handles.h"
 #include "torch_types.h"
 
@@ -48,6 +49,8 @@ c10::IValue to_torch_value(const oneop_value& value, const c10::Argument& argume
       const auto* floats = static_cast<const double*>(value.value.list.data);
       return std::vector<double>(floats, floats + value.value.list.count);
     }
+    case ONEOP_VALUE_GENERATOR:
+      return generator_of(value.value.tensor);
     case ONEOP_VALUE_DTYPE:
       return static_cast<int64_t>(to_torch(static_cast<int32_t>(value.value.i)));
     default:
@@ -128,6 +131,7 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
   def->name = text(def->abi.name);
   def->cpp_name = text(def->abi.cpp_name);
   def->text = text(def->abi.text);
+  def->doc = text(def->abi.doc);
   def->source = {text(def->abi.file), def->abi.line, library};
   def->bind_python = def->abi.bind_python != 0;
   def->return_type = def->abi.return_type;

@@ -26,6 +26,7 @@ struct FunctionDef {
   std::string name;
   std::string cpp_name;
   std::string text;
+  std::string doc;
   Source source;
   bool bind_python = false;
   int32_t return_type = 0;

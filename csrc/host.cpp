@@ -9,6 +9,7 @@
 #include "error.h"
 #include "frame.h"
 #include "functions.h"
+#include "generators.h"
 #include "tensor_handles.h"
 
 namespace oneop {
@@ -51,6 +52,7 @@ const oneop_host* host_table() {
                     &scratch};
     fill_tensor_services(&made);
     made.call_function = &call_function;
+    made.generator = &use_generator;
     return made;
   }();
   return &table;

@@ -5,6 +5,9 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/Layout.h>
+#include <torch/csrc/MemoryFormat.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <limits>
@@ -369,6 +372,12 @@ const char* plain_type_text(int32_t type) {
       return "list of shapes";
     case ONEOP_TYPE_DEVICE:
       return "torch.device or str";
+    case ONEOP_TYPE_GENERATOR:
+      return "torch.Generator";
+    case ONEOP_TYPE_LAYOUT:
+      return "torch.layout";
+    case ONEOP_TYPE_MEMORY_FORMAT:
+      return "torch.memory_format";
     default:
       return "something else";
   }
@@ -408,6 +417,26 @@ bool value_from_python(const FunctionArg& arg, PyObject* object, oneop_value* va
       return to_dtype(object, &value->value.i);
     case ONEOP_TYPE_DEVICE:
       return to_device(object, value, memory);
+    case ONEOP_TYPE_GENERATOR:
+      if (!THPGenerator_Check(object)) {
+        return false;
+      }
+      value->kind = ONEOP_VALUE_GENERATOR;
+      value->value.tensor = reinterpret_cast<THPGenerator*>(object)->cdata.unsafeGetGeneratorImpl();
+      return true;
+    case ONEOP_TYPE_LAYOUT:
+      value->kind = ONEOP_VALUE_INT;
+      value->value.i = THPLayout_Check(object)
+                           ? static_cast<int64_t>(reinterpret_cast<THPLayout*>(object)->layout)
+                           : 0;
+      return THPLayout_Check(object);
+    case ONEOP_TYPE_MEMORY_FORMAT:
+      value->kind = ONEOP_VALUE_INT;
+      value->value.i =
+          THPMemoryFormat_Check(object)
+              ? static_cast<int64_t>(reinterpret_cast<THPMemoryFormat*>(object)->memory_format)
+              : 0;
+      return THPMemoryFormat_Check(object);
     default:
       break;
   }

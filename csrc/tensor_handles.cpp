@@ -20,10 +20,10 @@ struct Kept {
 thread_local Kept kept;
 
 void retain(oneop_handle handle) {
-  c10::raw::intrusive_ptr::incref(static_cast<c10::TensorImpl*>(handle));
+  c10::raw::intrusive_ptr::incref(static_cast<c10::intrusive_ptr_target*>(handle));
 }
 void release(oneop_handle handle) {
-  c10::raw::intrusive_ptr::decref(static_cast<c10::TensorImpl*>(handle));
+  c10::raw::intrusive_ptr::decref(static_cast<c10::intrusive_ptr_target*>(handle));
 }
 
 int32_t view(oneop_handle handle, oneop_tensor* out, oneop_status* status) {

@@ -32,5 +32,6 @@ def _make_function(name: str) -> Function:
     function: Any = core().make_function(name)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "oneop._C"
-    function.__doc__ = "\n".join(f"{name}: {text}" for text in function.signatures)
+    signatures = "\n".join(f"{name}: {text}" for text in function.signatures)
+    function.__doc__ = f"{function.doc}\n\n{signatures}" if function.doc else signatures
     return function  # type: ignore[no-any-return]

@@ -2,10 +2,11 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from oneop import sysconfig
+from oneop import build, sysconfig
 from oneop.cli.cache import differences
 
 
@@ -97,6 +98,27 @@ def test_gen_and_its_check(oneop, leaky_relu, tmp_path):
     (tmp_path / "leaky_relu.md").write_text("old")
     status, _, err = oneop("gen", leaky_relu, "-o", tmp_path, "--check")
     assert status == 1 and "leaky_relu.md is old" in err
+
+
+def test_gen_of_functions_and_of_definitions(oneop, tmp_path):
+    folder = Path(__file__).parents[1] / "functional/library"
+    more = folder.parent / "more"  # by the name that other tests give it, so that it is replaced
+    library = build("more_functors", sources=[more / "functors.cpp"], functional=[more / "api.yaml"]).path
+    status, out, err = oneop("gen", library, "-o", tmp_path / "loaded")
+    assert status == 0, err
+    stubs = (tmp_path / "loaded/_C.pyi").read_text()
+    assert "def more_noise(x: Tensor, *, generator: torch.Generator | None = ...) -> Tensor:" in stubs
+    assert "Twice x." in stubs
+    assert oneop("gen", library, "-o", tmp_path / "loaded", "--check")[0] == 0
+    status, out, err = oneop("gen", folder / "ops.td", folder / "api.yaml", "-o", tmp_path / "read")
+    assert status == 0 and [Path(line).name for line in out.split()] == ["ops.pyi", "_C.pyi"], err
+    assert "def fn_leaky(x: Tensor, alpha: float = ...) -> Tensor:" in (tmp_path / "read/_C.pyi").read_text()
+    compile((tmp_path / "read/ops.pyi").read_text(), "ops.pyi", "exec")
+    (tmp_path / "read/_C.pyi").write_text("old")
+    status, _, err = oneop("gen", folder / "ops.td", folder / "api.yaml", "-o", tmp_path / "read", "--check")
+    assert status == 1 and "_C.pyi is old" in err
+    status, _, err = oneop("gen", folder / "ops.td", "leaky_relu")
+    assert status == 1 and "expected definitions (.td, .yaml) only" in err
 
 
 def test_build(oneop, leaky_relu, tmp_path):

@@ -1,4 +1,4 @@
-"""`oneop gen`: stubs and reference pages from what is registered."""
+"""`oneop gen`: stubs and reference pages from what is registered, or from definitions alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 from oneop.cli.output import add_command
 from oneop.cli.targets import add_load, find_ops
+from oneop.errors import ArgumentError
+
+DEFINITIONS = (".td", ".yaml", ".yml")
 
 
 def add(commands: Any) -> None:
@@ -16,10 +19,20 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "gen",
-        "write type stubs and reference pages of ops",
-        "oneop gen . -o generated\noneop gen . -o generated --check      # in CI: exit status 1 if a file is old",
+        "write type stubs and reference pages of ops and functions",
+        "oneop gen . -o generated\n"
+        "oneop gen . -o generated --check      # in CI: exit status 1 if a file is old\n"
+        "oneop gen ops.td api.yaml             # stubs of definitions; nothing is built",
     )
-    parser.add_argument("target", nargs="?", metavar="OP|PATH", help="an op, or a path that brings some")
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="OP|PATH",
+        help="an op, a path that brings some, or definitions: .td and .yaml files",
+    )
+    parser.add_argument(
+        "-I", dest="include", action="append", default=[], metavar="FOLDER", help="where .td files look"
+    )
     add_load(parser)
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("generated"), metavar="FOLDER", help="where (generated)"
@@ -30,12 +43,12 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the files, or compare them."""
-    from oneop.reference_pages import page, stubs
-    from oneop.registry import get_op
-
-    ops = [get_op(name) for name in find_ops(options.target, options.load)]
-    here = str(Path.cwd())
-    files = {"ops.pyi": stubs(ops)} | {f"{op.name}.md": page(op, relative_to=here) for op in ops}
+    definitions = [Path(target) for target in options.targets if target.endswith(DEFINITIONS)]
+    if definitions and len(definitions) < len(options.targets):
+        raise ArgumentError("expected definitions (.td, .yaml) only, or an op or path that is loaded\n  found both")
+    if not definitions and len(options.targets) > 1:
+        raise ArgumentError(f"expected one op or path, found {len(options.targets)}\n  more are loaded by --load")
+    files = _from_definitions(definitions, options.include) if definitions else _from_registry(options)
     old = []
     for name, text in files.items():
         path = options.output / name
@@ -50,3 +63,32 @@ def run(options: argparse.Namespace) -> int:
     for path in old:
         print(f"{path} {'is old' if path.is_file() else 'is missing'}", file=sys.stderr)
     return 1 if old else 0
+
+
+def _from_registry(options: argparse.Namespace) -> dict[str, str]:
+    """Return the files for the ops that a target names, and for the functions that came with them."""
+    from oneop._functions import find_function
+    from oneop._runtime import core
+    from oneop.functional.stubs import bound_functions, function_stubs
+    from oneop.reference_pages import page, stubs
+    from oneop.registry import get_op
+
+    before = set(core().function_names())
+    ops = [get_op(name) for name in find_ops(options.targets[0] if options.targets else None, options.load)]
+    here = str(Path.cwd())
+    files = {"ops.pyi": stubs(ops)} | {f"{op.name}.md": page(op, relative_to=here) for op in ops}
+    libraries = {op.source.library for op in ops if op.source}
+    names = [name for name in core().function_names() if name not in before or find_function(name).library in libraries]
+    return files | ({"_C.pyi": function_stubs(bound_functions(names))} if names else {})
+
+
+def _from_definitions(paths: list[Path], include: list[str]) -> dict[str, str]:
+    """Return the stubs of what definitions describe."""
+    from oneop.functional import read_yaml
+    from oneop.functional.stubs import function_stubs, op_stubs
+    from oneop.ods import read_ops
+
+    ops = [op for path in paths if path.suffix == ".td" for op in read_ops(path, include_dirs=include)]
+    functions = [function for path in paths if path.suffix != ".td" for function in read_yaml(path)]
+    files = {"ops.pyi": op_stubs(ops)} if ops else {}
+    return files | ({"_C.pyi": function_stubs(functions)} if functions else {})

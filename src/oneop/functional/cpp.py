@@ -42,6 +42,7 @@ CPP_TYPES = {
     "Shape": "Shape",
     "ShapeList": "std::vector<Shape>",
     "Device": "Symbol<Device>",
+    "Generator": "std::shared_ptr<Generator>",
     "Layout": "int32_t",
     "MemoryFormat": "int32_t",
 }
@@ -88,7 +89,8 @@ def _fail(function: Function, message: str) -> None:
 def _cpp_type(parameter: Parameter) -> str:
     if not parameter.optional:
         return CPP_TYPES[parameter.type]
-    return f"Optional<{'Tensor' if parameter.type == 'Tensor' else CPP_TYPES[parameter.type]}>"
+    held = parameter.type if parameter.type in ("Tensor", "Generator") else CPP_TYPES[parameter.type]
+    return f"Optional<{held}>"
 
 
 def _declared(parameter: Parameter) -> str:
@@ -203,6 +205,7 @@ def _entry(function: Function, signature: Signature, number: int) -> str:
         f"returns_{number}",
         "nullptr",
         "nullptr",
+        json.dumps(function.doc),
     ]
     return f"    {{{{{', '.join(fields)}}}, {{{json.dumps(function.name)}, {json.dumps(snake)}}}}},"
 

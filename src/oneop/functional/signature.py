@@ -34,12 +34,12 @@ TYPES: dict[str, str] = {
     "Shape": "SHAPE",
     "ShapeList": "SHAPE_LIST",
     "Device": "DEVICE",
-    "Layout": "INT32",
-    "MemoryFormat": "INT32",
+    "Generator": "GENERATOR",
+    "Layout": "LAYOUT",
+    "MemoryFormat": "MEMORY_FORMAT",
 }
 #: Types of the grammar that have no meaning here, and why.
 FOREIGN = {
-    "Generator": "random numbers are torch's",
     "TensorIndex": "indexing is torch's",
     "Placement": "placement is torch's: device meshes of DTensor",
     "Sbp": "sharding is torch's: placements of DTensor",
@@ -61,6 +61,12 @@ DTYPES = {
     "kFloat16": "float16",
     "kBFloat16": "bfloat16",
     "kDouble": "float64",
+}
+
+#: Constants of the grammar -> torch's numbers.
+ENUMS = {
+    "Layout": {"kStrided": 0},
+    "MemoryFormat": {"kContiguous": 0, "kPreserve": 1, "kChannelsLast": 2, "kChannelsLast3d": 3},
 }
 
 Fail = Callable[[int, str], NoReturn]
@@ -227,8 +233,8 @@ def parse_default(text: str, type: str, size: int | None, fail: Callable[[str], 
             fail(f"{text} is not a string")
     if type == "DataType" and text in DTYPES:
         return DTYPES[text]
-    if type in ("Layout", "MemoryFormat") and re.fullmatch(r"k\w+", text):
-        return 0
+    if text in ENUMS.get(type, {}):
+        return ENUMS[type][text]
     if type in ("Int", "Int32", "Int64") and re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     if type in ("Float", "Double") and _NUMBER.fullmatch(text):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from oneop.functional.description import Function
-from oneop.functional.signature import TYPES, Parameter, Signature
+from oneop.functional.signature import TYPES, Parameter, Signature, parse_signature
 from oneop.ods.ops import OdsArg, OdsAttr, OdsOp
 
 HEAD = [
@@ -41,6 +42,9 @@ _PYTHON = {
     "SHAPE": "Sequence[int]",
     "SHAPE_LIST": "Sequence[Sequence[int]]",
     "DEVICE": "torch.device | str",
+    "GENERATOR": "torch.Generator",
+    "LAYOUT": "torch.layout",
+    "MEMORY_FORMAT": "torch.memory_format",
 }
 _RETURNS = {"VOID": "None", "TENSOR_TUPLE": "tuple[Tensor, ...]", "SHAPE": "torch.Size"}
 _ATTRS = {
@@ -72,6 +76,23 @@ def function_stubs(functions: Sequence[Function]) -> str:
                 lines.append("@overload")
             lines += _function(function, signature, named)
     return "\n".join([*lines, ""])
+
+
+def bound_functions(names: Sequence[str]) -> list[Function]:
+    """Return the descriptions of functions that are loaded."""
+    from oneop._functions import find_function
+
+    def fail(offset: int, message: str) -> NoReturn:
+        raise AssertionError(f"a library describes a function wrongly: {message}")
+
+    made = []
+    for name in names:
+        function = find_function(name)
+        signatures = tuple(parse_signature(f"{text} => {name}", fail) for text in function.signatures)
+        made.append(
+            Function(name=name, signatures=signatures, bind_python=True, doc=function.doc, file="", line=0, column=0)
+        )
+    return made
 
 
 def _tuple_name(function: Function, signature: Signature, number: int) -> str:

@@ -166,21 +166,22 @@ typedef struct oneop_status {
 
 enum { /* oneop_value.kind; the comment says where the value is */
        ONEOP_VALUE_NONE = 0,
-       ONEOP_VALUE_TENSOR = 1,   /* tensor */
-       ONEOP_VALUE_TENSORS = 2,  /* list of oneop_handle */
-       ONEOP_VALUE_INT = 3,      /* i */
-       ONEOP_VALUE_FLOAT = 4,    /* f */
-       ONEOP_VALUE_BOOL = 5,     /* i */
-       ONEOP_VALUE_COMPLEX = 6,  /* c: real and imaginary part */
-       ONEOP_VALUE_STRING = 7,   /* list of char */
-       ONEOP_VALUE_INTS = 8,     /* list of int64_t; shapes and bools too */
-       ONEOP_VALUE_FLOATS = 9,   /* list of double */
-       ONEOP_VALUE_STRINGS = 10, /* list of oneop_span of char */
-       ONEOP_VALUE_SHAPES = 11,  /* list of oneop_span of int64_t */
-       ONEOP_VALUE_DTYPE = 12,   /* i */
-       ONEOP_VALUE_DTYPES = 13,  /* list of int64_t */
-       ONEOP_VALUE_DEVICE = 14,  /* list of two int64_t: device type and index */
-       ONEOP_VALUE_SCALARS = 15  /* list of oneop_value */
+       ONEOP_VALUE_TENSOR = 1,    /* tensor */
+       ONEOP_VALUE_TENSORS = 2,   /* list of oneop_handle */
+       ONEOP_VALUE_INT = 3,       /* i */
+       ONEOP_VALUE_FLOAT = 4,     /* f */
+       ONEOP_VALUE_BOOL = 5,      /* i */
+       ONEOP_VALUE_COMPLEX = 6,   /* c: real and imaginary part */
+       ONEOP_VALUE_STRING = 7,    /* list of char */
+       ONEOP_VALUE_INTS = 8,      /* list of int64_t; shapes and bools too */
+       ONEOP_VALUE_FLOATS = 9,    /* list of double */
+       ONEOP_VALUE_STRINGS = 10,  /* list of oneop_span of char */
+       ONEOP_VALUE_SHAPES = 11,   /* list of oneop_span of int64_t */
+       ONEOP_VALUE_DTYPE = 12,    /* i */
+       ONEOP_VALUE_DTYPES = 13,   /* list of int64_t */
+       ONEOP_VALUE_DEVICE = 14,   /* list of two int64_t: device type and index */
+       ONEOP_VALUE_SCALARS = 15,  /* list of oneop_value */
+       ONEOP_VALUE_GENERATOR = 16 /* tensor: a handle of a random generator; since 1.3 */
 };
 
 enum { /* oneop_function_arg.type: the types of functional_api.yaml that have a meaning here */
@@ -205,7 +206,17 @@ enum { /* oneop_function_arg.type: the types of functional_api.yaml that have a 
        ONEOP_TYPE_DTYPE_LIST = 18,
        ONEOP_TYPE_SHAPE = 19,
        ONEOP_TYPE_SHAPE_LIST = 20,
-       ONEOP_TYPE_DEVICE = 21
+       ONEOP_TYPE_DEVICE = 21,
+       ONEOP_TYPE_GENERATOR = 22, /* these three since 1.3 */
+       ONEOP_TYPE_LAYOUT = 23,
+       ONEOP_TYPE_MEMORY_FORMAT = 24
+};
+
+enum {                               /* what oneop_host.generator does */
+       ONEOP_GENERATOR_SEED = 0,     /* gives the seed */
+       ONEOP_GENERATOR_SET_SEED = 1, /* takes one */
+       ONEOP_GENERATOR_NEW_SEED = 2, /* takes one that nobody chose, and gives it */
+       ONEOP_GENERATOR_RANDOM = 3    /* gives the next 64 random bits */
 };
 
 /* A tensor of the host, counted by retain and release. An odd one stands for a tensor that does not
@@ -297,6 +308,8 @@ typedef struct oneop_host {
   /* A function of any loaded library by its C++ name, or of torch: `aten::mul.Tensor`. */
   int32_t (*call_function)(const char* name, const oneop_value* args, int32_t num_args,
                            oneop_result* result, oneop_status* status);
+  /* Since 1.3. A random generator; null is the default one of the cpu. */
+  int32_t (*generator)(oneop_handle generator, int32_t act, uint64_t* value, oneop_status* status);
 } oneop_host;
 
 /* What a callback looked at; the library sets, the host clears. It makes caches exact: what nobody
@@ -548,6 +561,7 @@ typedef struct oneop_function_def {
   const char* const* return_names;
   void* self;
   oneop_function_fn call;
+  const char* doc; /* since 1.3 */
 } oneop_function_def;
 
 typedef struct oneop_library {

@@ -4,6 +4,7 @@
 
 #include "oneflow/core/common/optional.h"
 #include "oneflow/core/common/scalar.h"
+#include "oneflow/core/framework/random_generator.h"
 #include "oneop/sdk/handle.h"
 
 namespace oneop ONEOP_HIDDEN {
@@ -276,6 +277,21 @@ struct ValueTraits<oneflow::one::TensorTuple> {
   }
 };
 
+template <>
+struct ValueTraits<std::shared_ptr<oneflow::one::Generator>> {
+  static std::shared_ptr<oneflow::one::Generator> Read(const oneop_value& value) {
+    if (value.kind != ONEOP_VALUE_GENERATOR) {
+      ThrowValue("a random generator", value.kind);
+    }
+    return std::make_shared<oneflow::one::Generator>(value.value.tensor);
+  }
+  static void Write(const std::shared_ptr<oneflow::one::Generator>& from, oneop_value* value,
+                    Arena*) {
+    value->kind = from == nullptr ? ONEOP_VALUE_NONE : ONEOP_VALUE_GENERATOR;
+    value->value.tensor = from == nullptr ? nullptr : from->oneop_handle_ptr();
+  }
+};
+
 template <class T>
 struct OptionalHeld {
   using type = T;
@@ -283,6 +299,10 @@ struct OptionalHeld {
 template <>
 struct OptionalHeld<oneflow::one::Tensor> {
   using type = std::shared_ptr<oneflow::one::Tensor>;
+};
+template <>
+struct OptionalHeld<oneflow::one::Generator> {
+  using type = std::shared_ptr<oneflow::one::Generator>;
 };
 template <class T>
 struct ValueTraits<oneflow::Optional<T>> {

@@ -77,8 +77,78 @@ class OpInterpUtil {
     return RunOn<T>(op, HandlesOf(inputs), inputs.size(), &context.attrs->OneopStore());
   }
 
+  // Upstream's form for in-place calls: a result is written into the tensor that `outputs` holds at
+  // its place; where it holds none, it gets the result.
+  static Maybe<void> Dispatch(const OpExpr& op, const TensorTuple& inputs, TensorTuple* outputs) {
+    return RunInto(op, inputs, outputs, nullptr);
+  }
+  static Maybe<void> Dispatch(const OpExpr& op, const TensorTuple& inputs, TensorTuple* outputs,
+                              const MutableAttrMap& attrs) {
+    return RunInto(op, inputs, outputs, &attrs.OneopStore());
+  }
+  static Maybe<void> Dispatch(const OpExpr& op, const TensorTuple& inputs, TensorTuple* outputs,
+                              const OpExprInterpContext& context) {
+    return RunInto(op, inputs, outputs, &context.attrs->OneopStore());
+  }
+
  private:
   static constexpr size_t kInline = 8;
+
+  ONEOP_COLD static Maybe<void> RunInto(const OpExpr& op, const TensorTuple& inputs,
+                                        TensorTuple* outputs,
+                                        const ::oneop::sdk::AttrStore* attrs) {
+    const size_t count = op.oneop_outputs().size();
+    if (outputs->size() > count) {
+      return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+             << "op \"" << op.op_type_name() << "\" was built with " << count
+             << " outputs and is given " << outputs->size() << " to write";
+    }
+    Maybe<TensorTuple> maybe = Run<TensorTuple>(op, inputs, attrs);
+    if (!maybe.IsOk()) {
+      return maybe.error();
+    }
+    const std::shared_ptr<TensorTuple> made = maybe.OneopTake();
+    outputs->resize(count);
+    for (size_t i = 0; i != count; ++i) {
+      if ((*outputs)[i] == nullptr) {
+        (*outputs)[i] = (*made)[i];
+        continue;
+      }
+      Maybe<void> written = Write(op, i, (*outputs)[i], (*made)[i]);
+      if (!written.IsOk()) {
+        return written;
+      }
+    }
+    return Maybe<void>::Ok();
+  }
+  // By torch's copy_, which knows of views, versions and gradients. It would also convert and
+  // broadcast: an op that is called in place does neither.
+  static Maybe<void> Write(const OpExpr& op, size_t i, const std::shared_ptr<Tensor>& to,
+                           const std::shared_ptr<Tensor>& from) {
+    if (*to->shape() != *from->shape() || !(*to->dtype() == *from->dtype())) {
+      return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+             << "op \"" << op.op_type_name() << "\": output \"" << op.oneop_outputs()[i]
+             << "\" cannot be written in place: the tensor given is a "
+             << DataType_Name(to->dtype()->data_type()) << " of shape " << to->shape()->ToString()
+             << ", the result a " << DataType_Name(from->dtype()->data_type()) << " of shape "
+             << from->shape()->ToString();
+    }
+    oneop_value args[2] = {};
+    args[0].kind = args[1].kind = ONEOP_VALUE_TENSOR;
+    args[0].value.tensor = to->oneop_handle_ptr();
+    args[1].value.tensor = from->oneop_handle_ptr();
+    oneop_result ignored{};
+    ignored.size = sizeof ignored;
+    ignored.set = [](oneop_result*, const oneop_value*) {};
+    ignored.give = [](oneop_result*, oneop_handle owned) { ::oneop::sdk::Release(owned); };
+    ::oneop::sdk::HostStatus status;
+    const oneop_host* host = ::oneop::sdk::Host();
+    const int32_t code = host->call_function("aten::copy_", args, 2, &ignored, &status.status);
+    if (code != ONEOP_OK) {
+      return Error(code, nullptr, 0) << status.text;
+    }
+    return Maybe<void>::Ok();
+  }
 
   static const oneop_handle* HandlesOf(std::initializer_list<OneopInput> inputs) {
     return inputs.size() == 0 ? nullptr : &inputs.begin()->handle;

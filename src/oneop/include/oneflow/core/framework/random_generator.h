@@ -1,0 +1,51 @@
+// one::Generator, a random generator of the host. Functors draw from it what their ops need:
+// numbers for an attribute, or torch's random ops.
+#ifndef ONEFLOW_CORE_FRAMEWORK_RANDOM_GENERATOR_H_
+#define ONEFLOW_CORE_FRAMEWORK_RANDOM_GENERATOR_H_
+
+#include "oneop/sdk/handle.h"
+
+namespace oneflow ONEOP_HIDDEN {
+namespace one {
+
+class Generator {
+ public:
+  // Null: the default generator of the cpu.
+  explicit Generator(oneop_handle handle) : handle_(handle) {
+    if (handle_ != nullptr) {
+      ::oneop::sdk::Retain(handle_);
+    }
+  }
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
+  ~Generator() {
+    if (handle_ != nullptr) {
+      ::oneop::sdk::Release(handle_);
+    }
+  }
+
+  uint64_t current_seed() const { return Act(ONEOP_GENERATOR_SEED, 0); }
+  void set_current_seed(uint64_t seed) { Act(ONEOP_GENERATOR_SET_SEED, seed); }
+  // A new seed that nobody chose.
+  uint64_t seed() { return Act(ONEOP_GENERATOR_NEW_SEED, 0); }
+  // The next 64 random bits: the seed of one call of an op, say.
+  uint64_t random64() { return Act(ONEOP_GENERATOR_RANDOM, 0); }
+
+  oneop_handle oneop_handle_ptr() const { return handle_; }
+
+ private:
+  uint64_t Act(int32_t act, uint64_t value) const {
+    ::oneop::sdk::HostStatus status;
+    status.Check(::oneop::sdk::Host()->generator(handle_, act, &value, &status.status));
+    return value;
+  }
+  oneop_handle handle_;
+};
+
+inline Maybe<Generator> DefaultCPUGenerator() { return std::make_shared<Generator>(nullptr); }
+inline Maybe<Generator> DefaultAutoGenerator() { return DefaultCPUGenerator(); }
+
+}  // namespace one
+}  // namespace oneflow ONEOP_HIDDEN
+
+#endif  // ONEFLOW_CORE_FRAMEWORK_RANDOM_GENERATOR_H_
