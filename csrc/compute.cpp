@@ -156,23 +156,23 @@ c10::SmallVector<uint8_t, 8> tensors_on_host(const Layout& layout, const CallTen
 
 std::atomic<bool> syncs_kernels{false};
 
-// Errors of a kernel on a device come late, at some later call. Waiting here tells whose they are.
-void wait_for_kernel(const Layout& layout, const CallPlan& plan, c10::Device device) {
+}  // namespace
+
+void wait_for_kernel(const std::string& op, const CallPlan& plan, c10::Device device) {
   const c10::impl::VirtualGuardImpl guard(device.type());
   try {
     guard.synchronizeStream(guard.getStream(device));
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    throw Error("OpRuntimeError", "op " + quoted(layout.op->name) + ": its kernel at " +
+    throw Error("OpRuntimeError", "op " + quoted(op) + ": its kernel at " +
                                       plan.kernel().source.text() + " failed on " + device.str() +
                                       "\n  " + text.substr(0, text.find('\n')) +
                                       "\n  the device is of no more use to this process");
   }
 }
 
-}  // namespace
-
 void set_kernel_sync(bool is_on) { syncs_kernels = is_on; }
+bool kernel_sync() { return syncs_kernels.load(std::memory_order_relaxed); }
 
 c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call) {
   if (call.tensors.empty()) {
@@ -267,8 +267,8 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
   DeviceScratch scratch(device, call, inputs, *outputs);
   void* tmp = plan.tmp_bytes() > 0 ? scratch.allocate(plan.tmp_bytes()) : nullptr;
   plan.run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch));
-  if (!device.is_cpu() && syncs_kernels.load(std::memory_order_relaxed)) {
-    wait_for_kernel(layout, plan, device);
+  if (!device.is_cpu() && kernel_sync()) {
+    wait_for_kernel(layout.op->name, plan, device);
   }
   inputs.write_back();
 }

@@ -29,6 +29,9 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
 
 // Wait after each kernel on a device other than the CPU, so that its errors are told with its name.
 void set_kernel_sync(bool is_on);
+bool kernel_sync();
+// Errors of a kernel on a device come late, at some later call. Waiting tells whose they are.
+void wait_for_kernel(const std::string& op, const CallPlan& plan, c10::Device device);
 
 // The plan for the arguments at `args`; cached.
 std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,

@@ -93,6 +93,9 @@ void JobProgram::run_step(Step& step, torch::jit::Stack* stack) {
   if (step.op != nullptr) {
     if (step.op->has_work) {
       step.op->plan->run_bound(&step.op->bound.frame);
+      if (step.op->has_stream && kernel_sync()) {
+        wait_for_kernel(step.op->bound.frame.op_type_name, *step.op->plan, *device_);
+      }
     }
   } else if (step.torch != nullptr) {
     stack->assign(step.torch->args.begin(), step.torch->args.end());

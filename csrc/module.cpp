@@ -300,6 +300,7 @@ PYBIND11_MODULE(_core, m) {
   });
   m.def("set_cpu_fallback", &oneop::set_cpu_fallback, py::arg("is_on"));
   m.def("set_kernel_sync", &oneop::set_kernel_sync, py::arg("is_on"));
+  m.def("kernel_sync", &oneop::kernel_sync);
   m.def("set_host_cache_limit", &oneop::set_host_cache_limit, py::arg("bytes"));
   m.def("host_cache_held", &oneop::host_cache_held);
   m.def("snapshot", &oneop::snapshot);

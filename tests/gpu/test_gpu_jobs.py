@@ -30,6 +30,23 @@ def test_predict_job_becomes_a_cuda_graph(leaky_relu):
     assert "\none CUDA graph\n" in str(job.plan())
 
 
+def test_waiting_for_each_kernel_puts_the_graph_off(leaky_relu):
+    @oneop.global_function()
+    def job(x: tp.Numpy.Placeholder((3, 4))) -> tp.Numpy:
+        with oneop.scope.placement("gpu", "0:0"):
+            return leaky_relu(x, alpha=0.5) * 3
+
+    oneop.config.sync_kernels(True)
+    try:
+        for factor in (1, -2, 3):
+            np.testing.assert_allclose(job(X * factor), 3 * np.where(X * factor > 0, X * factor, X * factor / 2))
+        assert "one CUDA graph, recorded at the second run" in str(job.plan())
+    finally:
+        oneop.config.sync_kernels(False)
+    np.testing.assert_allclose(job(X), 3 * np.where(X > 0, X, X / 2))
+    assert "\none CUDA graph\n" in str(job.plan())
+
+
 def test_results_are_copies(leaky_relu):
     @oneop.global_function()
     def job(x: tp.Numpy.Placeholder((3, 4))) -> tp.Numpy:

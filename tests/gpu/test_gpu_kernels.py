@@ -129,13 +129,15 @@ def test_launch_error(gpu_ops):
 
 
 @pytest.mark.gpu_fault
-def test_late_errors_are_named_when_asked_for(gpu_ops):
+@pytest.mark.parametrize("call", ["ops.gpu_trap(x)", "oneop.compile_job(ops.gpu_trap)(x)"])
+def test_late_errors_are_named_when_asked_for(gpu_ops, call):
     script = f"""
         import torch, oneop
         ops = oneop.load("gpu_ops", [{str(ROOT / "tests/gpu/sources/gpu_ops.cu")!r}])
         oneop.config.sync_kernels(True)
+        x = torch.ones(3, device="cuda")
         try:
-            ops.gpu_trap(torch.ones(3, device="cuda"))
+            {call}
         except RuntimeError as error:
             print(error)
     """

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from oneop._runtime import core
 from oneop.jobs.planner import JobPlan
 from oneop.jobs.program import BoundJob
 
@@ -32,10 +33,11 @@ class DeviceRunner:
                 return self.run(inputs)
         for buffer, value in zip(self._inputs, inputs, strict=True):
             buffer.copy_(value)
-        if self._runs == 1 and not self.reason:
+        waits = core().kernel_sync()  # for each kernel, which a graph cannot do
+        if self._runs >= 1 and self._graph is None and not self.reason and not waits:
             self._record()
         self._runs += 1
-        if self._graph is not None:
+        if self._graph is not None and not waits:
             self._graph.replay()
         else:
             self._enqueue()
