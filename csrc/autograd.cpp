@@ -86,29 +86,6 @@ bool is_differentiable(const Layout& layout, size_t output_arg, c10::ScalarType 
          torch::autograd::isDifferentiableType(dtype);
 }
 
-std::shared_ptr<const GradPlan> make_plan(const OpRecord& record, const Layout& layout,
-                                          const c10::IValue* args, const CallTensors& call,
-                                          const std::vector<uint8_t>& needs,
-                                          const SizeReader& read_symbol, bool* read_shapes) {
-  const c10::Device device = call.tensors[0]->device();
-  Frame frame(*record.op, make_spec(layout, args, call, device, read_symbol));
-  if (record.grad->rule == nullptr) {
-    frame.infer();
-  }  // a function asks for nothing of it
-  frame.reads() = oneop_reads{sizeof(oneop_reads), 0, 0, 0, 0};
-  std::vector<uint8_t> has_grad;
-  for (size_t a = 0; a < layout.op->outputs.size(); ++a) {
-    const oneop_arg& arg = frame.get().outputs[a];
-    for (int32_t k = 0; k < arg.count; ++k) {
-      const int32_t dtype = frame.get().tensors[arg.first + k].dtype;
-      has_grad.push_back(is_differentiable(layout, a, to_torch(dtype)));
-    }
-  }
-  auto plan = std::make_shared<GradPlan>(make_grad_plan(record, &frame, needs, has_grad));
-  *read_shapes = frame.reads().shapes != 0;
-  return plan;
-}
-
 std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Layout& layout,
                                                     const c10::IValue* args,
                                                     const CallTensors& call,
@@ -145,13 +122,13 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
     // Try without guards: a generator that never looks at the sizes gives the same graph for all.
     const auto peek = [](const c10::SymInt& size) { return hint_of(size).value_or(2); };
     try {
-      plan = make_plan(record, layout, args, call, needs, peek, &read_shapes);
+      plan = make_plan(*record.grad, layout, args, call, needs, peek, &read_shapes);
     } catch (const Error&) {
       read_shapes = true;
     }
   }
   if (plan == nullptr || (symbolic && read_shapes)) {
-    plan = make_plan(record, layout, args, call, needs, guard_size, &read_shapes);
+    plan = make_plan(*record.grad, layout, args, call, needs, guard_size, &read_shapes);
   }
   auto bound = BoundGradPlan::bind(plan);
   if (read_shapes) {
@@ -239,6 +216,29 @@ void run_composition(const TensorKernel& composition, const Layout& layout, cons
 }
 
 }  // namespace
+
+std::shared_ptr<const GradPlan> make_plan(const GradDef& grad, const Layout& layout,
+                                          const c10::IValue* args, const CallTensors& call,
+                                          const std::vector<uint8_t>& needs,
+                                          const SizeReader& read_symbol, bool* read_shapes) {
+  const c10::Device device = call.tensors[0]->device();
+  Frame frame(*layout.op, make_spec(layout, args, call, device, read_symbol));
+  if (grad.rule == nullptr) {
+    frame.infer();
+  }  // a function asks for nothing of it
+  frame.reads() = oneop_reads{sizeof(oneop_reads), 0, 0, 0, 0};
+  std::vector<uint8_t> has_grad;
+  for (size_t a = 0; a < layout.op->outputs.size(); ++a) {
+    const oneop_arg& arg = frame.get().outputs[a];
+    for (int32_t k = 0; k < arg.count; ++k) {
+      const int32_t dtype = frame.get().tensors[arg.first + k].dtype;
+      has_grad.push_back(is_differentiable(layout, a, to_torch(dtype)));
+    }
+  }
+  auto plan = std::make_shared<GradPlan>(make_grad_plan(grad, &frame, needs, has_grad));
+  *read_shapes = frame.reads().shapes != 0;
+  return plan;
+}
 
 bool has_tangents(const CallTensors& call) {
   for (const at::Tensor* tensor : call.tensors) {

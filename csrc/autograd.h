@@ -18,6 +18,12 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
 void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                    torch::jit::Stack* stack);
 
+// The graph of a gradient, for one call. `needs` has a flag for each input tensor.
+std::shared_ptr<const GradPlan> make_plan(const GradDef& grad, const Layout& layout,
+                                          const c10::IValue* args, const CallTensors& call,
+                                          const std::vector<uint8_t>& needs,
+                                          const SizeReader& read_symbol, bool* read_shapes);
+
 // Recording a call whose gradient is known, in two halves: before and after it runs.
 PtrOf<OpNode> start_node(const TorchOp& op, std::shared_ptr<const BoundGradPlan> plan,
                          const CallTensors& call, const uint8_t* needs);

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "python_error.h"
 #include "tensor_rules.h"
+#include "torch_call.h"
 
 namespace oneop {
 namespace {
@@ -161,6 +162,10 @@ std::string missing_gradient_text(const std::string& op) {
 std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const GradPlan> plan) {
   auto bound = std::make_shared<BoundGradPlan>();
   for (const GradStep& step : plan->steps) {
+    if (step.call != nullptr) {
+      bound->steps.push_back({});  // it is bound already
+      continue;
+    }
     Step bound_step{&TorchOp::find(step.op), {}, {}};
     bound_step.schema_version = bound_step.op->layout().schema_version;
     for (const AttrValue& attr : step.attrs) {
@@ -179,8 +184,30 @@ std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const G
   return bound;
 }
 
+void BoundGradPlan::run_call(const GradStep& step, Blobs* blobs) const {
+  variable_list inputs;
+  for (int32_t blob : step.inputs[0]) {
+    inputs.push_back((*blobs)[blob]);
+  }
+  try {
+    variable_list outputs = step.call->run(inputs);
+    if (outputs.size() != static_cast<size_t>(step.num_outputs)) {
+      throw Error("GradientError", quoted(step.call->name()) + " returns " +
+                                       std::to_string(outputs.size()) + " tensors, expected " +
+                                       std::to_string(step.num_outputs) + "\n  in " + plan->text);
+    }
+    std::move(outputs.begin(), outputs.end(), blobs->begin() + step.first_output);
+  } catch (c10::Error& error) {  // torch's message does not say whose call it was
+    error.add_context("in " + quoted(step.call->name()) + ", called by " + plan->text);
+    throw;
+  }
+}
+
 void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   const GradStep& step = plan->steps[s];
+  if (step.call != nullptr) {
+    return run_call(step, blobs);
+  }
   const TorchOp& op = *steps[s].op;
   const Layout& layout = op.layout();
   if (layout.schema_version != steps[s].schema_version) {

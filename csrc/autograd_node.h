@@ -28,7 +28,7 @@ using PtrOf = std::shared_ptr<T>;
 // A GradPlan with torch's handles and values in place of names.
 struct BoundGradPlan {
   struct Step {
-    const TorchOp* op;
+    const TorchOp* op = nullptr;     // null: a call of torch's own
     std::vector<c10::IValue> attrs;  // and the counts of the outputs, where the op asks for them
     PlanKey attr_key;                // their words in the key of the call
     int32_t schema_version = 0;      // of the op when this was made
@@ -51,6 +51,7 @@ struct BoundGradPlan {
 
  private:
   void run_step(size_t step, Blobs* blobs) const;
+  void run_call(const GradStep& step, Blobs* blobs) const;
 };
 
 class OpNode final : public torch::autograd::Node {

@@ -2,112 +2,53 @@
 // another.
 #include "functions.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "abi_read.h"
 #include "error.h"
-#include "generators.h"
 #include "tensor_handles.h"
-#include "torch_types.h"
+#include "torch_call.h"
 
 namespace oneop {
 namespace {
 
-// --- torch's own functions, `aten::name.overload` ---
-
-c10::IValue to_torch_value(const oneop_value& value, const c10::Argument& argument) {
-  const auto* ints = static_cast<const int64_t*>(value.value.list.data);
-  switch (value.kind) {
-    case ONEOP_VALUE_NONE:
-      return c10::IValue();
-    case ONEOP_VALUE_TENSOR:
-      return tensor_of(value.value.tensor);
-    case ONEOP_VALUE_TENSORS: {
-      c10::List<at::Tensor> list;
-      const auto* handles = static_cast<const oneop_handle*>(value.value.list.data);
-      for (int64_t i = 0; i < value.value.list.count; ++i) {
-        list.push_back(tensor_of(handles[i]));
-      }
-      return list;
-    }
-    case ONEOP_VALUE_INT:
-      return value.value.i;
-    case ONEOP_VALUE_BOOL:
-      return value.value.i != 0;
-    case ONEOP_VALUE_FLOAT:
-      return value.value.f;
-    case ONEOP_VALUE_COMPLEX:
-      return c10::complex<double>(value.value.c[0], value.value.c[1]);
-    case ONEOP_VALUE_STRING:
-      return std::string(static_cast<const char*>(value.value.list.data), value.value.list.count);
-    case ONEOP_VALUE_INTS:
-      return std::vector<int64_t>(ints, ints + value.value.list.count);
-    case ONEOP_VALUE_FLOATS: {
-      const auto* floats = static_cast<const double*>(value.value.list.data);
-      return std::vector<double>(floats, floats + value.value.list.count);
-    }
-    case ONEOP_VALUE_GENERATOR:
-      return generator_of(value.value.tensor);
-    case ONEOP_VALUE_DTYPE:
-      return static_cast<int64_t>(to_torch(static_cast<int32_t>(value.value.i)));
-    default:
-      throw Error("ArgumentError",
-                  "argument " + quoted(argument.name()) + " of a torch op cannot take this value");
-  }
-}
-
-void check_no_symbols(const char* name, const oneop_value* args, int32_t num_args) {
+// The first symbol among the arguments, or null.
+oneop_symbol* find_symbol(const oneop_value* args, int32_t num_args) {
+  const auto symbol_of = [](oneop_handle handle) {
+    const auto address = reinterpret_cast<uintptr_t>(handle);
+    return (address & 1) != 0 ? reinterpret_cast<oneop_symbol*>(address - 1) : nullptr;
+  };
   for (int32_t i = 0; i < num_args; ++i) {
-    if (args[i].kind == ONEOP_VALUE_TENSOR &&
-        (reinterpret_cast<uintptr_t>(args[i].value.tensor) & 1)) {
-      throw Error(
-          "OpNotImplementedError",
-          text(name) + " is called in a gradient: gradients are made of registered ops only");
+    const bool is_list = args[i].kind == ONEOP_VALUE_TENSORS;
+    const auto* handles =
+        is_list ? static_cast<const oneop_handle*>(args[i].value.list.data) : &args[i].value.tensor;
+    const int64_t count = is_list                              ? args[i].value.list.count
+                          : args[i].kind == ONEOP_VALUE_TENSOR ? 1
+                                                               : 0;
+    for (int64_t k = 0; k < count; ++k) {
+      if (oneop_symbol* symbol = symbol_of(handles[k])) {
+        return symbol;
+      }
     }
   }
+  return nullptr;
 }
 
-void call_torch(const char* name, const oneop_value* args, int32_t num_args, oneop_result* result) {
-  check_no_symbols(name, args, num_args);
-  const std::string whole = name;
-  const size_t dot = whole.find('.');
-  const std::string overload = dot == std::string::npos ? "" : whole.substr(dot + 1);
-  const auto handle = c10::Dispatcher::singleton().findSchema({whole.substr(0, dot), overload});
-  if (!handle.has_value()) {
-    throw Error("OpNotFoundError", "torch has no op " + quoted(whole));
-  }
-  const auto& arguments = handle->schema().arguments();
-  if (static_cast<size_t>(num_args) > arguments.size()) {
-    throw Error("ArgumentError",
-                quoted(whole) + " takes " + std::to_string(arguments.size()) + " arguments");
-  }
-  torch::jit::Stack stack;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (i < static_cast<size_t>(num_args)) {
-      stack.push_back(to_torch_value(args[i], arguments[i]));
-    } else if (arguments[i].default_value().has_value()) {
-      stack.push_back(*arguments[i].default_value());
-    } else {
-      throw Error("ArgumentError",
-                  quoted(whole) + " needs the argument " + quoted(arguments[i].name()));
+// One of torch's own functions, `aten::name.overload`.
+int32_t call_torch(const char* name, const oneop_value* args, int32_t num_args,
+                   oneop_result* result, oneop_status* status) {
+  if (oneop_symbol* symbol = find_symbol(args, num_args)) {
+    const auto record = take(symbol).record_function;
+    if (record == nullptr) {
+      throw Error("OpNotImplementedError",
+                  text(name) +
+                      " is called in a gradient of a library that was built with an older oneop\n"
+                      "  rebuild that library");
     }
+    return record(symbol, name, args, num_args, result, status);
   }
-  handle->callBoxed(&stack);
-  std::vector<at::Tensor> tensors;
-  for (const c10::IValue& value : stack) {
-    if (value.isTensor()) {
-      tensors.push_back(value.toTensor());
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector()) {
-        tensors.push_back(tensor);
-      }
-    } else {
-      throw Error("OpNotImplementedError", quoted(whole) + " returns something else than tensors");
-    }
-  }
+  const std::vector<at::Tensor> tensors = run_torch_call(name, args, num_args);
   std::vector<oneop_handle> handles;
   for (const at::Tensor& tensor : tensors) {
     handles.push_back(borrow_handle(tensor));
@@ -121,6 +62,7 @@ void call_torch(const char* name, const oneop_value* args, int32_t num_args, one
     out.value.list = {handles.data(), static_cast<int64_t>(handles.size())};
   }
   result->set(result, &out);
+  return ONEOP_OK;
 }
 
 }  // namespace
@@ -227,7 +169,8 @@ int32_t call_function(const char* name, const oneop_value* args, int32_t num_arg
   int32_t code = ONEOP_OK;
   const int32_t failed = guard_service(status, [&] {
     if (std::strstr(name, "::") != nullptr) {
-      return call_torch(name, args, num_args, result);
+      code = call_torch(name, args, num_args, result, status);
+      return;
     }
     const FunctionPtr def = Functions::global().find_cpp(name, num_args);
     if (def == nullptr) {

@@ -14,6 +14,9 @@
 
 namespace oneop {
 
+class GradCall;      // tensor_rules.h
+class RecordedCall;  // torch_call.h
+
 // A call of a backward op. Blobs are numbered as in abi.h.
 struct GradStep {
   std::string op;
@@ -22,11 +25,12 @@ struct GradStep {
   std::vector<int32_t> output_counts;
   int32_t first_output = 0;  // blob of the first output tensor
   int32_t num_outputs = 0;
+  // Of a torch op, in place of `op`, `attrs` and `output_counts`; all its blobs are inputs[0].
+  std::shared_ptr<const RecordedCall> call;
 };
 
-class GradCall;  // tensor_rules.h
-
 struct GradPlan {
+  std::string text;        // whose it is and where that stands, for messages
   int32_t num_inputs = 0;  // tensors of the forward op
   int32_t num_outputs = 0;
   int32_t num_blobs = 0;
@@ -54,8 +58,7 @@ class GradCache {
 
 // Runs the generator. `needs_grad` and `has_grad` have one flag for each forward input and output
 // tensor.
-GradPlan make_grad_plan(const OpRecord& record, Frame* frame,
-                        const std::vector<uint8_t>& needs_grad,
+GradPlan make_grad_plan(const GradDef& grad, Frame* frame, const std::vector<uint8_t>& needs_grad,
                         const std::vector<uint8_t>& has_grad);
 
 }  // namespace oneop

@@ -117,4 +117,12 @@ inline int32_t to_abi(c10::DeviceType type) {
   }
 }
 
+inline c10::Device to_torch_device(int32_t type, int64_t index) {
+  const bool is_cuda = type == ONEOP_DEVICE_CUDA;
+  const c10::DeviceType kind = is_cuda                     ? c10::kCUDA
+                               : type == ONEOP_DEVICE_META ? c10::kMeta
+                                                           : c10::kCPU;
+  return c10::Device(kind, static_cast<c10::DeviceIndex>(is_cuda ? index : -1));
+}
+
 }  // namespace oneop

@@ -120,6 +120,20 @@ def test_errors_of_functors():
         oneop._C.fn_leaky(X.double())
 
 
+def test_gradients_across_versions_of_the_abi():
+    with pytest.raises(RuntimeError) as caught:
+        oneop._C.fn_fails(5)
+    assert str(caught.value).startswith(
+        'function "fn_fails": the gradient of op "fn_leaky" calls torch\'s functions, '
+        "which this oneop cannot record (plugin ABI 1.3 can)\n  update oneop\n"
+    )
+    with pytest.raises(NotImplementedError) as caught:
+        oneop._C.fn_fails(6)
+    assert str(caught.value) == (
+        "aten::cos is called in a gradient of a library that was built with an older oneop\n  rebuild that library"
+    )
+
+
 def test_as_an_object():
     function = oneop._C.fn_overloaded
     assert function.__name__ == "fn_overloaded" and function is oneop._C.fn_overloaded

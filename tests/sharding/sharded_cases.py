@@ -381,6 +381,13 @@ def jobs_in_the_consistent_view(mesh):
         assert str(error).splitlines()[0] == expected, error
 
 
+@case
+def gradient_of_torch_ops(mesh):
+    cpp = sharded_cpp.load()
+    tensors = [numbers(8, 6), numbers(8, 6)]
+    train(mesh, cpp.c_weighted, tensors, ways(mesh, [S(0), S(1), R, S(0)], [S(0), S(1), S(0), R]))
+
+
 @case(dims=(1,))
 def cpp_attributes_in_the_key(mesh):
     cpp = sharded_cpp.load()

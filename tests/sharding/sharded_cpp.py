@@ -4,6 +4,8 @@ import oneop
 
 SOURCE = r"""
 #include "oneflow/core/framework/framework.h"
+#include "oneflow/core/framework/op_expr_grad_function.h"
+#include "oneflow/core/functional/functional.h"
 namespace oneflow {
 namespace {
 
@@ -88,6 +90,35 @@ REGISTER_USER_OP("c_noise").Input("x").Output("y").Attr<int64_t>("seed", 7).NoGr
 KERNEL(Noise, const int64_t seed = ctx->Attr<int64_t>("seed");
        Fill(ctx, [&](int64_t i) { return static_cast<double>((seed + i) % 1000003); });)
 REGISTER_USER_KERNEL("c_noise").SetCreateFn<Noise>();
+
+// Its gradient is made of torch's ops, which DTensor knows by itself.
+REGISTER_USER_OP("c_weighted").Input("x").Input("w").Output("y")
+    .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged)
+    .SetGetSbpFn(user_op::GetSbpFnUtil::SplitForEachAxis<user_op::SbpContext>);
+KERNEL(Weighted, const double* w = ctx->Tensor4ArgNameAndIndex("w", 0)->dptr<double>();
+       Fill(ctx, [&](int64_t i) { return w[i] * X(ctx)[i]; });)
+REGISTER_USER_KERNEL("c_weighted").SetCreateFn<Weighted>();
+
+class WeightedGrad : public one::OpExprGradFunction<one::AutoGradCaptureState> {
+  using State = one::AutoGradCaptureState;
+  Maybe<void> Init(const one::OpExpr&) override { return Maybe<void>::Ok(); }
+  Maybe<void> Capture(State* ctx, const one::TensorTuple& inputs, const one::TensorTuple&,
+                      const AttrMap&) const override {
+    ctx->SaveTensorForBackward(inputs.at(0));
+    ctx->SaveTensorForBackward(inputs.at(1));
+    return Maybe<void>::Ok();
+  }
+  Maybe<void> Apply(const State* ctx, const one::TensorTuple& dys, one::TensorTuple* dxs) const override {
+    dxs->resize(2);
+    for (int i = 0; i < 2; ++i) {
+      const auto grad = JUST(one::functional::Call("aten::mul.Tensor", ctx->SavedTensors().at(1 - i), dys.at(0)));
+      CHECK_EQ_OR_RETURN(*grad->shape(), *dys.at(0)->shape());
+      (*dxs)[i] = grad;
+    }
+    return Maybe<void>::Ok();
+  }
+};
+REGISTER_OP_EXPR_GRAD_FUNCTION("c_weighted", WeightedGrad);
 
 }  // namespace
 }  // namespace oneflow

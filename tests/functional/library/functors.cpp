@@ -1,6 +1,7 @@
 #include <stdexcept>
 
 #include "oneflow/core/framework/op_builder.h"
+#include "oneflow/core/framework/op_expr_grad_function.h"
 #include "oneflow/core/functional/functional.h"
 
 namespace oneflow::one::functional {
@@ -90,6 +91,10 @@ class Torch {
     return Call("aten::mul.Tensor", x, y);
   }
 };
+class Ones {
+ public:
+  Maybe<Tensor> operator()(const Shape& size) const { return Call("aten::ones", size); }
+};
 class Fails {
  public:
   Maybe<void> operator()(int64_t how) const {
@@ -103,7 +108,31 @@ class Fails {
     if (how == 4) {
       JUST(Call("aten::no_such_op"));
     }
+    if (how == 5) {
+      JUST(RecordForOldHost());
+    }
+    if (how == 6) {
+      JUST(CallWithOldSymbol());
+    }
     return Maybe<void>::Ok();
+  }
+
+ private:
+  // As under a host of ABI 1.2, whose sink ends after `bind`.
+  static Maybe<Tensor> RecordForOldHost() {
+    oneop_frame frame{};
+    frame.op_type_name = "fn_leaky";
+    oneop_grad_sink sink{};
+    sink.size = offsetof(oneop_grad_sink, add_call);
+    ::oneop::sdk::GradTrace trace(&frame, &sink);
+    return Call("aten::cos", trace.NewTensor(0, nullptr, false));
+  }
+  // As a library of ABI 1.2 would, whose symbols end after `requires_grad`.
+  static Maybe<Tensor> CallWithOldSymbol() {
+    oneop_symbol symbol{};
+    symbol.size = offsetof(oneop_symbol, record_function);
+    symbol.references = 2;
+    return Call("aten::cos", std::make_shared<Tensor>(reinterpret_cast<char*>(&symbol) + 1));
   }
 };
 class ShapeOf {
@@ -126,6 +155,7 @@ ONEFLOW_FUNCTION_LIBRARY(m) {
   m.add_functor<impl::Pair>("FnPair");
   m.add_functor<impl::Pack>("FnPack");
   m.add_functor<impl::Torch>("FnTorch");
+  m.add_functor<impl::Ones>("FnOnes");
   m.add_functor<impl::Fails>("FnFails");
   m.add_functor<impl::ShapeOf>("FnShapeOf");
 }

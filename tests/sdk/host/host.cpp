@@ -471,7 +471,7 @@ struct GradSink : oneop_grad_sink {
     std::cout << "bind " << input << " " << blob << "\n";
     return ONEOP_OK;
   }
-  GradSink() : oneop_grad_sink{sizeof(oneop_grad_sink), &AddOp, &Bind} {}
+  GradSink() : oneop_grad_sink{sizeof(oneop_grad_sink), &AddOp, &Bind, nullptr, nullptr} {}
 };
 
 struct SbpSink : oneop_sbp_sink {

@@ -166,22 +166,25 @@ typedef struct oneop_status {
 
 enum { /* oneop_value.kind; the comment says where the value is */
        ONEOP_VALUE_NONE = 0,
-       ONEOP_VALUE_TENSOR = 1,    /* tensor */
-       ONEOP_VALUE_TENSORS = 2,   /* list of oneop_handle */
-       ONEOP_VALUE_INT = 3,       /* i */
-       ONEOP_VALUE_FLOAT = 4,     /* f */
-       ONEOP_VALUE_BOOL = 5,      /* i */
-       ONEOP_VALUE_COMPLEX = 6,   /* c: real and imaginary part */
-       ONEOP_VALUE_STRING = 7,    /* list of char */
-       ONEOP_VALUE_INTS = 8,      /* list of int64_t; shapes and bools too */
-       ONEOP_VALUE_FLOATS = 9,    /* list of double */
-       ONEOP_VALUE_STRINGS = 10,  /* list of oneop_span of char */
-       ONEOP_VALUE_SHAPES = 11,   /* list of oneop_span of int64_t */
-       ONEOP_VALUE_DTYPE = 12,    /* i */
-       ONEOP_VALUE_DTYPES = 13,   /* list of int64_t */
-       ONEOP_VALUE_DEVICE = 14,   /* list of two int64_t: device type and index */
-       ONEOP_VALUE_SCALARS = 15,  /* list of oneop_value */
-       ONEOP_VALUE_GENERATOR = 16 /* tensor: a handle of a random generator; since 1.3 */
+       ONEOP_VALUE_TENSOR = 1,     /* tensor */
+       ONEOP_VALUE_TENSORS = 2,    /* list of oneop_handle */
+       ONEOP_VALUE_INT = 3,        /* i */
+       ONEOP_VALUE_FLOAT = 4,      /* f */
+       ONEOP_VALUE_BOOL = 5,       /* i */
+       ONEOP_VALUE_COMPLEX = 6,    /* c: real and imaginary part */
+       ONEOP_VALUE_STRING = 7,     /* list of char */
+       ONEOP_VALUE_INTS = 8,       /* list of int64_t; shapes and bools too */
+       ONEOP_VALUE_FLOATS = 9,     /* list of double */
+       ONEOP_VALUE_STRINGS = 10,   /* list of oneop_span of char */
+       ONEOP_VALUE_SHAPES = 11,    /* list of oneop_span of int64_t */
+       ONEOP_VALUE_DTYPE = 12,     /* i */
+       ONEOP_VALUE_DTYPES = 13,    /* list of int64_t */
+       ONEOP_VALUE_DEVICE = 14,    /* list of two int64_t: device type and index */
+       ONEOP_VALUE_SCALARS = 15,   /* list of oneop_value */
+       ONEOP_VALUE_GENERATOR = 16, /* tensor: a handle of a random generator; since 1.3 */
+       /* Since 1.3, in oneop_grad_sink.add_call only. */
+       ONEOP_VALUE_BLOB = 17, /* i: its number */
+       ONEOP_VALUE_BLOBS = 18 /* list of int64_t; -1: not given */
 };
 
 enum { /* oneop_function_arg.type: the types of functional_api.yaml that have a meaning here */
@@ -253,6 +256,8 @@ typedef struct oneop_call {
   const void** note;
 } oneop_call;
 
+struct oneop_result;
+
 /* What an odd handle stands for: a call on it is recorded by the one who made it. */
 typedef struct oneop_symbol {
   uint32_t size;
@@ -264,6 +269,9 @@ typedef struct oneop_symbol {
                               oneop_status* status); /* null after reporting an error */
   int32_t requires_grad;
   int32_t reserved;
+  /* Since 1.3. The same for a function of torch's, with the arguments of call_function. */
+  int32_t (*record_function)(struct oneop_symbol* symbol, const char* name, const oneop_value* args,
+                             int32_t num_args, struct oneop_result* result, oneop_status* status);
 } oneop_symbol;
 
 /* Where a function puts what it returns; set() copies, and retains tensors. */
@@ -419,6 +427,13 @@ typedef struct oneop_grad_sink {
   int32_t (*add_op)(struct oneop_grad_sink* sink, const oneop_grad_op* op, oneop_status* status);
   /* Blob -1 (since 1.1): the input has no gradient, and that is meant so. */
   int32_t (*bind)(struct oneop_grad_sink* sink, int32_t input, int32_t blob, oneop_status* status);
+  /* Since 1.3. Adds a call of torch's, `aten::mul.Tensor`, whose tensors are blobs; num_outputs is
+   * set to the number of blobs that it makes. */
+  int32_t (*add_call)(struct oneop_grad_sink* sink, const char* name, const oneop_value* args,
+                      int32_t num_args, int32_t* num_outputs, oneop_status* status);
+  /* Since 1.3. Shape, dtype and device of a blob, without data; lives as long as the sink. Null
+   * after reporting an error. */
+  const oneop_tensor* (*describe)(struct oneop_grad_sink* sink, int32_t blob, oneop_status* status);
 } oneop_grad_sink;
 
 /* --- What a library describes
@@ -575,6 +590,11 @@ typedef struct oneop_library {
   int32_t num_functions; /* since 1.1 */
   int32_t reserved;
   const oneop_function_def* const* functions;
+  /* Since 1.3. Second gradients, of ops that have one in `grads` too. The host runs that one, and
+   * compares them when it is asked to check the op. */
+  int32_t num_eager_grads;
+  int32_t reserved2;
+  const oneop_grad_def* const* eager_grads;
 } oneop_library;
 
 /* --- The one exported symbol

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "oneop/sdk/guard.h"
+#include "oneop/sdk/recorder.h"
 #include "oneop/sdk/value.h"
 
 namespace oneop ONEOP_HIDDEN {
@@ -165,6 +166,17 @@ struct ResultBox : oneop_result {
   }
 };
 
+// A function that is not this library's. One of torch's becomes part of the gradient that is being
+// made, even where no symbol among its arguments says so.
+inline int32_t CallHost(const char* name, const oneop_value* args, int32_t num_args,
+                        oneop_result* result, oneop_status* status) {
+  Recorder* recorder = CurrentRecorder();
+  if (recorder != nullptr && std::strstr(name, "::") != nullptr) {
+    return recorder->RecordFunction(name, args, num_args, result, status);
+  }
+  return Host()->call_function(name, args, num_args, result, status);
+}
+
 // Calls it; the result is a T as JUST gives it: a shared_ptr for tensors.
 template <class T, class... A>
 T CallFunction(const char* name, const A&... args) {
@@ -177,7 +189,7 @@ T CallFunction(const char* name, const A&... args) {
   const FunctorEntry* functor = FindFunctor(name, sizeof...(A));
   const int32_t code =
       functor != nullptr ? functor->call(functor->self, values, sizeof...(A), &box, &status.status)
-                         : Host()->call_function(name, values, sizeof...(A), &box, &status.status);
+                         : CallHost(name, values, sizeof...(A), &box, &status.status);
   arena.Free();
   status.Check(code);
   return std::move(box.held);

@@ -257,6 +257,9 @@ struct ValueTraits<std::shared_ptr<oneflow::one::Tensor>> {
 template <>
 struct ValueTraits<oneflow::one::TensorTuple> {
   static oneflow::one::TensorTuple Read(const oneop_value& value) {
+    if (value.kind == ONEOP_VALUE_TENSOR) {  // torch's functions return one of several so
+      return {oneflow::one::Tensor::OneopBorrow(value.value.tensor)};
+    }
     if (value.kind != ONEOP_VALUE_TENSORS) {
       ThrowValue("tensors", value.kind);
     }
@@ -289,6 +292,13 @@ struct ValueTraits<std::shared_ptr<oneflow::one::Generator>> {
                     Arena*) {
     value->kind = from == nullptr ? ONEOP_VALUE_NONE : ONEOP_VALUE_GENERATOR;
     value->value.tensor = from == nullptr ? nullptr : from->oneop_handle_ptr();
+  }
+};
+
+template <>
+struct ValueTraits<oneflow::NullOptType> {
+  static void Write(oneflow::NullOptType, oneop_value* value, Arena*) {
+    value->kind = ONEOP_VALUE_NONE;
   }
 };
 

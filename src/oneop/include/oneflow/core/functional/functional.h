@@ -8,11 +8,13 @@ namespace oneflow ONEOP_HIDDEN {
 namespace one {
 namespace functional {
 
-// A function by name: of another op library, or of torch (`aten::mul.Tensor`).
-template <class... A>
-Maybe<Tensor> Call(const char* name, const A&... args) {
+// A function by name: of another op library, or of torch (`aten::mul.Tensor`). One that returns
+// several tensors is Call<TensorTuple>(...).
+template <class T = Tensor, class... A>
+Maybe<T> Call(const char* name, const A&... args) {
+  using Held = std::conditional_t<std::is_same_v<T, Tensor>, std::shared_ptr<Tensor>, T>;
   try {
-    return ::oneop::sdk::CallFunction<std::shared_ptr<Tensor>>(name, args...);
+    return ::oneop::sdk::CallFunction<Held>(name, args...);
   } catch (const Exception& exception) {
     return exception.error();
   }

@@ -3,18 +3,12 @@
 #define ONEFLOW_CORE_FRAMEWORK_OP_INTERPRETER_OP_INTERPRETER_UTIL_H_
 
 #include "oneflow/core/framework/op_builder.h"
+#include "oneop/sdk/recorder.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
 // Runs a call, or records it where one of its tensors is a symbol or a gradient is being made.
-struct Recorder {
-  virtual int32_t Record(const oneop_call* call, oneop_handle* outputs, oneop_status* status) = 0;
-
- protected:
-  ~Recorder() = default;
-};
-
 // `find` gives the host's op, which only a call that is run needs.
 template <class Find>
 inline void RunCall(oneop_call& call, oneop_handle* outputs, Find find) {
@@ -25,8 +19,7 @@ inline void RunCall(oneop_call& call, oneop_handle* outputs, Find find) {
       return status.Check(symbol->record(symbol, &call, outputs, &status.status));
     }
   }
-  const bool may_record = __atomic_load_n(&num_recording, __ATOMIC_RELAXED) != 0;
-  if (Recorder* recorder = may_record ? thread_state.recorder : nullptr) {
+  if (Recorder* recorder = CurrentRecorder()) {
     return status.Check(recorder->Record(&call, outputs, &status.status));
   }
   call.op = find();
