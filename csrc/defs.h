@@ -104,6 +104,7 @@ struct GradDef {
   oneop_grad_def abi{};
   std::shared_ptr<void> owner;
   std::shared_ptr<const GradRule> rule;  // in place of a generator
+  std::shared_ptr<const GradDef> eager;  // a second one, for eager mode, which is only compared
 };
 
 // Forward-mode differentiation.

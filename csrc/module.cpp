@@ -7,6 +7,7 @@
 #include "fallback.h"
 #include "functional.h"
 #include "functions.h"
+#include "grad_run.h"
 #include "host_cache.h"
 #include "job_module.h"
 #include "kernel_run.h"
@@ -154,6 +155,9 @@ py::dict op_info(const std::string& name) {
     info["kernels"] = kernels;
     info["grad"] = record.grad == nullptr ? py::object(py::none())
                                           : py::object(source_info(record.grad->source));
+    const bool has_both = record.grad != nullptr && record.grad->eager != nullptr;
+    info["eager_grad"] =
+        has_both ? py::object(source_info(record.grad->eager->source)) : py::object(py::none());
     info["forward"] = record.forward == nullptr ? py::object(py::none())
                                                 : py::object(source_info(record.forward->source));
     info["schema"] = c10::toString(TorchOp::find(name).handle().schema());
@@ -270,6 +274,7 @@ PYBIND11_MODULE(_core, m) {
   }
   oneop::bind_jobs(m);
   oneop::bind_kernel_run(m);
+  oneop::bind_grad_run(m);
   if (!oneop::add_function_type(m.ptr())) {
     throw py::error_already_set();
   }

@@ -81,6 +81,17 @@ std::shared_ptr<GradDef> read_grad(const oneop_grad_def* def, const std::string&
   return grad;
 }
 
+// The second gradient of an op goes to the first one.
+void add_eager_grad(std::shared_ptr<GradDef> eager, std::vector<std::shared_ptr<GradDef>>* grads) {
+  for (const auto& grad : *grads) {
+    if (grad->op_type_name == eager->op_type_name && grad->eager == nullptr) {
+      grad->eager = std::move(eager);
+      return;
+    }
+  }
+  grads->push_back(std::move(eager));  // alone, or one too many, which the registry refuses
+}
+
 std::string version(uint32_t major, uint32_t minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
@@ -131,6 +142,9 @@ LibraryDefs read_library(const std::string& path, const std::string& library) {
   }
   for (int32_t i = 0; i < abi.num_grads; ++i) {
     defs.grads.push_back(read_grad(abi.grads[i], library));
+  }
+  for (int32_t i = 0; i < abi.num_eager_grads; ++i) {
+    add_eager_grad(read_grad(abi.eager_grads[i], library), &defs.grads);
   }
   for (int32_t i = 0; i < abi.num_functions; ++i) {
     defs.functions.push_back(read_function(abi.functions[i], library));

@@ -52,6 +52,7 @@ class OpInfo(TypedDict):
     has_physical_inference: bool
     kernels: list[KernelInfo]
     grad: SourceInfo | None
+    eager_grad: SourceInfo | None
     forward: SourceInfo | None
     schema: str
     cached_plans: int
@@ -135,6 +136,14 @@ def infer_outputs(
     logical: Sequence[tuple[Sequence[int], torch.dtype]],
 ) -> list[tuple[list[int], torch.dtype]]: ...
 def watch_sharded_calls(function: Callable[[list[torch.Tensor], list[torch.Tensor]], None]) -> None: ...
+def run_gradient(
+    op: str,
+    is_eager: bool,
+    args: tuple[Any, ...],
+    outputs: Sequence[torch.Tensor],
+    output_grads: Sequence[torch.Tensor | None],
+    needs: Sequence[bool],
+) -> list[torch.Tensor | None]: ...
 def set_traced_call(function: Callable[..., Any]) -> None: ...
 def set_host_cache_limit(bytes: int) -> None: ...
 def host_cache_held() -> int: ...

@@ -93,10 +93,11 @@ class KernelDef:
 
 @dataclass(frozen=True, kw_only=True)
 class GradDef:
-    """A registered gradient."""
+    """A registered gradient. `eager` is where a second one, for eager mode, is; it is only compared with this one."""
 
     op: str
     source: Source
+    eager: Source | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,8 +174,15 @@ def _op_def(info: _core.OpInfo) -> OpDef:
         has_inference=info["has_inference"],
         has_sbp=info["has_sbp"],
         kernels=tuple(_kernel_def(kernel) for kernel in info["kernels"]),
-        grad=GradDef(op=info["name"], source=_source(info["grad"])) if info["grad"] else None,
+        grad=_grad_def(info),
     )
+
+
+def _grad_def(info: _core.OpInfo) -> GradDef | None:
+    if info["grad"] is None:
+        return None
+    eager = None if info["eager_grad"] is None else _source(info["eager_grad"])
+    return GradDef(op=info["name"], source=_source(info["grad"]), eager=eager)
 
 
 def _kernel_def(info: _core.KernelInfo) -> KernelDef:
@@ -201,6 +209,8 @@ def _lines_of(op: OpDef) -> Iterator[str]:
     if traits:
         yield f"  traits   {', '.join(traits)}"
     yield f"  gradient {op.grad.source if op.grad else 'not differentiable' if op.no_grad else 'none'}"
+    if op.grad is not None and op.grad.eager is not None:
+        yield f"           {op.grad.eager} (for eager mode; not used)"
     yield f"  sbp      {'declared' if op.has_sbp else 'broadcast only'}"
     yield from _kernel_table(op.kernels)
 

@@ -64,7 +64,9 @@ def test_first_and_second_order(name):
 def test_compiled(name, dynamic):
     call, expected, _ = CALLS[name]
     torch._dynamo.reset()
-    compiled = torch.compile(lambda *args: call(*args).cos().sum(), backend="aot_eager", fullgraph=True, dynamic=dynamic)
+    compiled = torch.compile(
+        lambda *args: call(*args).cos().sum(), backend="aot_eager", fullgraph=True, dynamic=dynamic
+    )
     inputs = inputs_of(name)
     found = torch.autograd.grad(compiled(*inputs), inputs)
     torch.testing.assert_close(found, torch.autograd.grad(expected(*inputs).cos().sum(), inputs))

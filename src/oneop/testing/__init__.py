@@ -10,6 +10,7 @@ guards.py     running one kernel between red zones
 families/     what is verified, one family of checks a file
 checker.py    all families for one op
 report.py     what was found, and lines that reproduce it
+two_gradients.py  running both kinds of gradient of one op
 dual.py       `@autotest`: the same body with torch and with oneop
 sbp_proof.py  `check_sbp`: every SBP signature on simulated shards, and those that hold without being declared
 sbp_shards.py running an op on shards, and putting together what it gives
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from oneop.testing.sbp_proof import SbpReport as SbpReport
     from oneop.testing.sbp_proof import check_sbp as check_sbp
     from oneop.testing.subject import reference as reference
+    from oneop.testing.two_gradients import TwoGradients as TwoGradients
+    from oneop.testing.two_gradients import run_gradients as run_gradients
     from oneop.testing.values import tensor as tensor
 
 #: Names that are imported when they are first used: module of this package, and the name there.
@@ -38,12 +41,14 @@ _LATER = {
     "FAMILIES": "checker",
     "CheckReport": "report",
     "SbpReport": "sbp_proof",
+    "TwoGradients": "two_gradients",
     "autotest": "dual",
     "cases": "case",
     "check": "checker",
     "check_sbp": "sbp_proof",
     "pytest_params": "checker",
     "reference": "subject",
+    "run_gradients": "two_gradients",
     "run_kernel": "guards",
     "tensor": "values",
 }
@@ -65,12 +70,14 @@ __all__ = [
     "FAMILIES",
     "CheckReport",
     "SbpReport",
+    "TwoGradients",
     "autotest",
     "cases",
     "check",
     "check_sbp",
     "pytest_params",
     "reference",
+    "run_gradients",
     "run_kernel",
     "tensor",
 ]

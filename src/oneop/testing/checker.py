@@ -16,6 +16,7 @@ from oneop.errors import ArgumentError, MissingDependencyError
 from oneop.registry import list_ops
 from oneop.testing.families import (
     agreement,
+    gradient_kinds,
     gradients,
     inference,
     layouts,
@@ -47,6 +48,7 @@ FAMILIES: dict[str, Family] = {
     "gradient": gradients.gradient,
     "second gradient": gradients.second_gradient,
     "graph gradient": gradients.graph_gradient,
+    "gradient kinds": gradient_kinds.gradient_kinds,
     "jvp": transforms.jvp,
     "vmap": transforms.vmap,
     "opcheck": programs.opcheck,

@@ -110,7 +110,7 @@ struct Library {
   PointerList ops;
   PointerList kernels;
   PointerList grads;
-  PointerList eager_grads;  // OpExprGradFunction; see Describe
+  PointerList eager_grads;  // OpExprGradFunction; see SortGrads
   PointerList functions;
   const HostInput* host_inputs;
   void (*link_functions)();  // fills in `functions`
@@ -120,6 +120,26 @@ struct Library {
 };
 
 inline Library library{};
+
+// The host runs the gradients in `grads`, and an op with both kinds uses the one of
+// REGISTER_USER_OP_GRAD. So those for eager mode go there too, and stay where they are only if the
+// op has one.
+ONEOP_COLD inline void SortGrads() {
+  const PointerList eager = library.eager_grads;
+  const int32_t num_graph = library.grads.count;
+  library.eager_grads = PointerList{};
+  for (int32_t i = 0; i != eager.count; ++i) {
+    const auto* grad = static_cast<const oneop_grad_def*>(eager.data[i]);
+    PointerList* list = &library.grads;
+    for (int32_t k = 0; k != num_graph; ++k) {
+      const auto* other = static_cast<const oneop_grad_def*>(library.grads.data[k]);
+      if (std::strcmp(other->op_type_name, grad->op_type_name) == 0) {
+        list = &library.eager_grads;
+      }
+    }
+    list->Add(grad);
+  }
+}
 
 ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   handshake->library_abi_major = ONEOP_ABI_MAJOR;
@@ -142,17 +162,8 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
       }
     }
   }
-  // An op with both kinds of gradient uses the one of REGISTER_USER_OP_GRAD.
-  for (int32_t i = 0; i != library.eager_grads.count; ++i) {
-    const auto* eager = static_cast<const oneop_grad_def*>(library.eager_grads.data[i]);
-    bool is_new = true;
-    for (int32_t k = 0; k != library.grads.count; ++k) {
-      const auto* grad = static_cast<const oneop_grad_def*>(library.grads.data[k]);
-      is_new = is_new && std::strcmp(grad->op_type_name, eager->op_type_name) != 0;
-    }
-    if (is_new) {
-      library.grads.Add(eager);
-    }
+  if (library.description.size == 0) {
+    SortGrads();
   }
   // Every caller writes the same values, so it does not matter how many do.
   oneop_library* out = &library.description;
@@ -165,6 +176,8 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   out->grads = reinterpret_cast<const oneop_grad_def* const*>(library.grads.data);
   out->num_functions = library.functions.count;
   out->functions = reinterpret_cast<const oneop_function_def* const*>(library.functions.data);
+  out->num_eager_grads = library.eager_grads.count;
+  out->eager_grads = reinterpret_cast<const oneop_grad_def* const*>(library.eager_grads.data);
   library.host = handshake->host;
   handshake->library = out;
   return ONEOP_OK;
