@@ -132,6 +132,9 @@ LibraryDefs read_library(const std::string& path, const std::string& library) {
                                 version(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR) + ")");
   }
   const oneop_library abi = take(handshake.library);
+  if (abi.mistake != nullptr) {
+    throw Error("RegistrationError", text(abi.mistake));
+  }
   LibraryDefs defs;
   defs.library = library;
   for (int32_t i = 0; i < abi.num_ops; ++i) {

@@ -37,6 +37,10 @@ def op(rest, name="i_bad"):
             'op "i_bad": attribute "output_counts" has a name that is taken: ops with a varying number of outputs have '
             'an "output_counts"',
         ),
+        (
+            FINE + 'REGISTER_OP_HOST_MEMORY_INPUT("i_fine", "xx", 0);',
+            'REGISTER_OP_HOST_MEMORY_INPUT: this library has no op "i_fine" with an input "xx"',
+        ),
         (op('.Input("a b").Output("y")'), 'op "i_bad": input "a b" is not an identifier'),
         (op('.Input("x").Output("y", 0)'), 'op "i_bad": output "y" cannot have 0 tensors'),
         (op('.Input("x").Output("y")', "i-bad"), 'op "i-bad": the name is not an identifier'),

@@ -595,6 +595,8 @@ typedef struct oneop_library {
   int32_t num_eager_grads;
   int32_t reserved2;
   const oneop_grad_def* const* eager_grads;
+  /* Null, or what is wrong with the registrations; the host refuses the library then. */
+  const char* mistake;
 } oneop_library;
 
 /* --- The one exported symbol

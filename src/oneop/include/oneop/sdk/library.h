@@ -2,6 +2,7 @@
 #ifndef ONEOP_SDK_LIBRARY_H_
 #define ONEOP_SDK_LIBRARY_H_
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -101,6 +102,8 @@ class Arena {
 struct HostInput {
   const char* op;
   const char* arg;
+  const char* file;
+  int32_t line;
   const HostInput* next;
 };
 
@@ -141,6 +144,30 @@ ONEOP_COLD inline void SortGrads() {
   }
 }
 
+// A kernel that takes a pointer of the device for one of the host brings the process down, so a
+// name that fits nothing must not go unnoticed.
+ONEOP_COLD inline void MarkHostInputs() {
+  for (const HostInput* host = library.host_inputs; host != nullptr; host = host->next) {
+    bool found = false;
+    for (int32_t i = 0; i != library.ops.count; ++i) {
+      const auto* op = static_cast<const oneop_op_def*>(library.ops.data[i]);
+      for (int32_t k = 0; k != op->num_inputs && std::strcmp(op->name, host->op) == 0; ++k) {
+        if (std::strcmp(op->inputs[k]->name, host->arg) == 0) {
+          const_cast<oneop_arg_def*>(op->inputs[k])->on_host = 1;
+          found = true;
+        }
+      }
+    }
+    if (!found) {
+      char line[16];
+      std::snprintf(line, sizeof line, "%d", host->line);
+      library.description.mistake = library.arena.Join(
+          {"REGISTER_OP_HOST_MEMORY_INPUT: this library has no op \"", host->op,
+           "\" with an input \"", host->arg, "\"\n  at ", host->file, ":", line});
+    }
+  }
+}
+
 ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   handshake->library_abi_major = ONEOP_ABI_MAJOR;
   handshake->library_abi_minor = ONEOP_ABI_MINOR;
@@ -152,16 +179,7 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   if (library.link_functions != nullptr && library.functions.count == 0) {
     library.link_functions();
   }
-  for (const HostInput* host = library.host_inputs; host != nullptr; host = host->next) {
-    for (int32_t i = 0; i != library.ops.count; ++i) {
-      const auto* op = static_cast<const oneop_op_def*>(library.ops.data[i]);
-      for (int32_t k = 0; k != op->num_inputs && std::strcmp(op->name, host->op) == 0; ++k) {
-        if (std::strcmp(op->inputs[k]->name, host->arg) == 0) {
-          const_cast<oneop_arg_def*>(op->inputs[k])->on_host = 1;
-        }
-      }
-    }
-  }
+  MarkHostInputs();
   if (library.description.size == 0) {
     SortGrads();
   }

@@ -347,10 +347,11 @@ struct CheckAttrFnUtil {
 };
 
 ONEOP_COLD inline const ::oneop::sdk::HostInput& AddHostInput(std::string_view op,
-                                                              std::string_view arg) {
+                                                              std::string_view arg,
+                                                              const char* file, int32_t line) {
   ::oneop::sdk::Library& library = ::oneop::sdk::library;
   library.host_inputs = new ::oneop::sdk::HostInput{
-      library.arena.CopyText(op), library.arena.CopyText(arg), library.host_inputs};
+      library.arena.CopyText(op), library.arena.CopyText(arg), file, line, library.host_inputs};
   return *library.host_inputs;
 }
 
@@ -368,7 +369,7 @@ ONEOP_COLD inline OpRegistry& NewOp(std::string_view name, const char* file, int
 // of the argument, whatever the index.
 #define REGISTER_OP_HOST_MEMORY_INPUT(op_type, arg, index)                  \
   static const ::oneop::sdk::Registered ONEOP_CAT(oneop_host_, __COUNTER__) \
-      __attribute__((unused)) = ::oneflow::user_op::AddHostInput(op_type, arg)
+      __attribute__((unused)) = ::oneflow::user_op::AddHostInput(op_type, arg, __FILE__, __LINE__)
 #define REGISTER_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name).SupportCpuOnly()
 #define REGISTER_NO_GRAD_USER_OP(name) REGISTER_USER_OP(name).NoGrad()
 #define REGISTER_NO_GRAD_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name).NoGrad().SupportCpuOnly()
