@@ -129,7 +129,7 @@ def test_launch_error(gpu_ops):
 
 
 @pytest.mark.gpu_fault
-@pytest.mark.parametrize("call", ["ops.gpu_trap(x)", "oneop.compile_job(ops.gpu_trap)(x)"])
+@pytest.mark.parametrize("call", ["ops.gpu_trap(x)", "oneop.compile_job(ops.gpu_trap, (x,))(x)"])
 def test_late_errors_are_named_when_asked_for(gpu_ops, call):
     script = f"""
         import torch, oneop

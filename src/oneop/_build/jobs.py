@@ -47,8 +47,8 @@ def run_jobs(jobs: Sequence[Job], tick: Callable[[int], None]) -> list[Finished]
     """
     runner = _Runner()
     with ThreadPoolExecutor(max_workers=max(1, min(job_count(), len(jobs)))) as pool:
-        futures = [pool.submit(runner.run, job) for job in jobs]
-        try:
+        try:  # from here on: an interrupt may come as soon as the first compiler runs
+            futures = [pool.submit(runner.run, job) for job in jobs]
             pending: set[Future[Finished]] = set(futures)
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
