@@ -1,0 +1,294 @@
+// library_call.cpp: the op is found by its call's names, and run: directly where this thread made
+// the same call before, else through the dispatcher.
+#include "library_call.h"
+
+#include "orderly_call.h"
+#include "tensor_handles.h"
+
+namespace oneop {
+namespace {
+
+[[noreturn]] void refuse(const Layout& layout, const std::string& text) {
+  throw Error("ArgumentError", "op " + quoted(layout.op->name) + text + "\n  defined at " +
+                                   layout.op->source.text());
+}
+
+// Tensors that the caller holds. To count them again would make torch take the GIL: Python knows
+// them.
+class BorrowedTensors {
+ public:
+  BorrowedTensors() = default;
+  ~BorrowedTensors() {
+    for (at::Tensor& tensor : tensors_) {
+      std::move(tensor).unsafeReleaseTensorImpl();
+    }
+  }
+  BorrowedTensors(const BorrowedTensors&) = delete;
+  BorrowedTensors& operator=(const BorrowedTensors&) = delete;
+
+  void reserve(size_t count) { tensors_.reserve(count); }
+  void push_back(oneop_handle handle) {
+    tensors_.emplace_back(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
+        handle == nullptr ? c10::UndefinedTensorImpl::singleton()
+                          : static_cast<c10::TensorImpl*>(handle)));
+  }
+  size_t size() const { return tensors_.size(); }
+  const at::Tensor& operator[](size_t i) const { return tensors_[i]; }
+
+ private:
+  c10::SmallVector<at::Tensor, 4> tensors_;
+};
+
+// A call of a library's, in the order of the op's definition.
+class Call {
+ public:
+  Call(const TorchOp& op, const oneop_call& call) : op_(op), layout_(op.layout()), call_(call) {
+    tensors_.reserve(call.num_inputs);
+    const auto& args = layout_.op->inputs;
+    size_t expected = 0;
+    for (int32_t i = 0; i < call.num_inputs; ++i) {
+      size_t arg = expected;
+      if (arg >= args.size() || args[arg].name != call.input_names[i]) {
+        arg = find_input(call.input_names[i]);
+      }
+      const bool is_list = layout_.inputs[arg] == Layout::Input::kList;
+      expected = is_list ? arg : arg + 1;
+      tensors_.push_back(call.inputs[i]);
+      arg_of_.push_back(static_cast<int32_t>(arg));
+    }
+  }
+
+  void run(oneop_handle* outputs) {
+    OutputTensors made;
+    if (!run_directly(&made)) {
+      run_dispatched(&made);
+    }
+    hand_out(&made, outputs);
+  }
+
+ private:
+  size_t find_input(const char* name) const {
+    const auto& args = layout_.op->inputs;
+    for (size_t a = 0; a < args.size(); ++a) {
+      if (args[a].name == name) {
+        return a;
+      }
+    }
+    refuse(layout_,
+           " has no input " + quoted(name) + did_you_mean(name, layout_.op->input_names()));
+  }
+
+  const oneop_attr* find_attr(const AttrDef& attr) const {
+    for (int32_t i = 0; i < call_.num_attrs; ++i) {
+      if (attr.name == call_.attrs[i].name) {
+        return &call_.attrs[i];
+      }
+    }
+    return nullptr;
+  }
+
+  // A number takes the type that the op declares, as in C++; everything else must have it.
+  c10::IValue attr_value(const AttrDef& attr, const oneop_attr& given) const {
+    if (is_float(attr.type) && (is_float(given.type) || is_integer(given.type))) {
+      return is_float(given.type) ? given.value.f : static_cast<double>(given.value.i);
+    }
+    if (attr.type == ONEOP_ATTR_BOOL && is_integer(given.type)) {
+      return given.value.i != 0;
+    }
+    if (is_integer(attr.type) && is_integer(given.type)) {
+      return given.value.i;
+    }
+    const bool ints = attr.type == ONEOP_ATTR_LIST_INT64 || attr.type == ONEOP_ATTR_SHAPE;
+    const bool same =
+        ints && (given.type == ONEOP_ATTR_LIST_INT64 || given.type == ONEOP_ATTR_SHAPE);
+    if (given.type != attr.type && !same) {
+      refuse(layout_, ", attribute " + quoted(attr.name) + ": expected " +
+                          attr_type_name(attr.type) + ", found " + attr_type_name(given.type));
+    }
+    return to_ivalue(AttrValue::copy_of(given));
+  }
+
+  void check_attr_names() const {
+    for (int32_t i = 0; i < call_.num_attrs; ++i) {
+      const std::string name = call_.attrs[i].name;
+      bool known = false;
+      for (const AttrDef& attr : layout_.op->attrs) {
+        known |= attr.name == name;
+      }
+      if (!known) {
+        refuse(layout_,
+               " has no attribute " + quoted(name) + did_you_mean(name, layout_.op->attr_names()));
+      }
+    }
+  }
+
+  bool run_directly(OutputTensors* made) {
+    if (layout_.mutates || !is_plain_thread()) {
+      return false;
+    }
+    DirectCall direct(op_);
+    for (size_t a = 0; a < layout_.inputs.size(); ++a) {
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        if (arg_of_[i] == static_cast<int32_t>(a) && tensors_[i].defined() &&
+            !direct.add_tensor(tensors_[i])) {
+          return false;
+        }
+      }
+      direct.end_input();
+    }
+    direct.end_inputs();
+    int32_t used = 0;
+    for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+      const AttrDef& attr = layout_.op->attrs[i];
+      const oneop_attr* given = find_attr(attr);
+      if (given != nullptr) {
+        ++used;
+        append_ivalue_key(attr_value(attr, *given), &direct.key());
+        continue;
+      }
+      if (!attr.has_default) {
+        return false;
+      }
+      const PlanKey& words = layout_.attr_default_keys[i];
+      direct.key().insert(direct.key().end(), words.begin(), words.end());
+    }
+    if (used != call_.num_attrs) {
+      check_attr_names();
+    }
+    if (layout_.output_counts_arg >= 0) {
+      append_ivalue_key(output_counts(), &direct.key());
+    }
+    if (!direct.prepare()) {
+      return false;
+    }
+    *made = std::move(run_prepared(&direct));
+    return true;
+  }
+
+  c10::IValue output_counts() const {
+    c10::List<int64_t> counts;
+    for (const ArgDef& arg : layout_.op->outputs) {
+      int64_t count = 0;
+      for (int32_t i = 0; i < call_.num_outputs; ++i) {
+        count += arg.name == call_.output_names[i];
+      }
+      counts.push_back(count == 0 && !arg.is_optional ? arg.count : count);
+    }
+    return counts;
+  }
+
+  void run_dispatched(OutputTensors* made) {
+    torch::jit::Stack stack;
+    stack.reserve(layout_.num_args);
+    for (size_t a = 0; a < layout_.inputs.size(); ++a) {
+      push_input(a, &stack);
+    }
+    check_attr_names();
+    for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+      const AttrDef& attr = layout_.op->attrs[i];
+      const oneop_attr* given = find_attr(attr);
+      if (given == nullptr && !attr.has_default) {
+        refuse(layout_, " needs the attribute " + quoted(attr.name) + ", a " +
+                            attr_type_name(attr.type) + "; it has no default");
+      }
+      stack.push_back(given != nullptr ? attr_value(attr, *given) : layout_.attr_defaults[i]);
+    }
+    if (layout_.output_counts_arg >= 0) {
+      stack.push_back(output_counts());
+    }
+    if (layout_.device_arg >= 0) {
+      stack.emplace_back();
+    }
+    {
+      MaybeReleaseGil released(thread_cache());
+      op_.handle().callBoxed(&stack);
+    }
+    if (layout_.returns_list()) {
+      for (at::Tensor& output : stack.back().toTensorVector()) {
+        made->push_back(std::move(output));
+      }
+    } else {
+      for (c10::IValue& value : stack) {
+        made->push_back(std::move(value).toTensor());
+      }
+    }
+  }
+
+  void push_input(size_t a, torch::jit::Stack* stack) const {
+    c10::List<at::Tensor> list;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (arg_of_[i] == static_cast<int32_t>(a) && tensors_[i].defined()) {
+        list.push_back(tensors_[i]);
+      }
+    }
+    const ArgDef& arg = layout_.op->inputs[a];
+    if (!arg.takes(static_cast<int64_t>(list.size()))) {
+      refuse(layout_, ", input " + quoted(arg.name) + ": expected " + arg.counts_text() +
+                          " tensors, found " + std::to_string(list.size()));
+    }
+    if (layout_.inputs[a] == Layout::Input::kList) {
+      stack->emplace_back(std::move(list));
+    } else if (list.empty()) {
+      stack->emplace_back();
+    } else {
+      stack->emplace_back(list.get(0));
+    }
+  }
+
+  // The library names its outputs in an order of its own.
+  void hand_out(OutputTensors* made, oneop_handle* outputs) const {
+    if (made->size() == 1 && call_.num_outputs == 1 &&
+        layout_.op->outputs[0].name == call_.output_names[0]) {
+      outputs[0] = give_handle(std::move((*made)[0]));
+      return;
+    }
+    std::vector<int32_t> counts(layout_.fixed_output_counts.begin(),
+                                layout_.fixed_output_counts.end());
+    if (layout_.returns_list()) {
+      counts.clear();
+      for (const c10::IValue& count : output_counts().toListRef()) {
+        counts.push_back(static_cast<int32_t>(count.toInt()));
+      }
+    }
+    std::vector<int32_t> places(call_.num_outputs, -1);
+    int32_t first = 0;
+    for (size_t a = 0; a < counts.size(); first += counts[a], ++a) {
+      int32_t next = 0;
+      for (int32_t i = 0; i < call_.num_outputs; ++i) {
+        if (layout_.op->outputs[a].name == call_.output_names[i] && next < counts[a]) {
+          places[i] = first + next++;
+        }
+      }
+    }
+    for (int32_t i = 0; i < call_.num_outputs; ++i) {
+      if (places[i] < 0) {
+        refuse(layout_, " has no such output " + quoted(call_.output_names[i]) +
+                            did_you_mean(call_.output_names[i], layout_.op->output_names()));
+      }
+    }
+    for (int32_t i = 0; i < call_.num_outputs; ++i) {
+      outputs[i] = give_handle(std::move((*made)[places[i]]));
+    }
+  }
+
+  const TorchOp& op_;
+  const Layout& layout_;
+  const oneop_call& call_;
+  BorrowedTensors tensors_;
+  c10::SmallVector<int32_t, 8> arg_of_;
+};
+
+}  // namespace
+
+int32_t dispatch_call(const oneop_call* call, oneop_handle* outputs, oneop_status* status) {
+  return guard_service(status, [&] {
+    const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
+                                            : TorchOp::find(call->op_type_name);
+    op.record();  // the op may be gone
+    if (!run_orderly(op, *call, outputs)) {
+      Call(op, *call).run(outputs);
+    }
+  });
+}
+
+}  // namespace oneop
