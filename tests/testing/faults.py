@@ -1,6 +1,7 @@
 """Ops that are wrong, each in one way. `FAULTS` says which family of checks must find it."""
 
 import functools
+import time
 
 import numpy as np
 import torch
@@ -156,6 +157,7 @@ def shares_an_array(name="shares_an_array"):
     def kernel(x):
         buffer = kept.setdefault(x.shape, np.empty_like(x))
         np.multiply(x, 2, out=buffer)
+        time.sleep(1e-4)  # other work of the kernel's, during which other threads run on any machine
         return buffer.astype(x.dtype)
 
     op = oneop.define(f"{name}(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
