@@ -4,52 +4,11 @@ ONEOP_TEST_CXXFLAGS is added to every compilation and ONEOP_TEST_RUNNER put befo
 """
 
 import hashlib
-import os
-import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parent
-INCLUDE = HERE.parents[1] / "src" / "oneop" / "include"
-CXX = os.environ.get("CXX", "g++")
-EXTRA = shlex.split(os.environ.get("ONEOP_TEST_CXXFLAGS", ""))
-RUNNER = shlex.split(os.environ.get("ONEOP_TEST_RUNNER", ""))
-
-HEAD = '#include "oneflow/core/framework/framework.h"\nnamespace oneflow {\nnamespace {\n'
-TAIL = "\n}  // namespace\n}  // namespace oneflow\n"
-
-DTYPES = {"char": 1, "float": 2, "double": 3, "int8": 4, "int32": 5, "int64": 6, "uint8": 7, "float16": 9, "bool": 12}
-
-# An op whose output is like its input, and a kernel that computes `code` for every element.
-SAME = """.SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
-  *ctx->Shape4ArgNameAndIndex("out", 0) = *ctx->Shape4ArgNameAndIndex("in", 0);
-  *ctx->Dtype4ArgNameAndIndex("out", 0) = *ctx->Dtype4ArgNameAndIndex("in", 0);
-  return Maybe<void>::Ok();
-})"""
-
-
-def kernel(op: str, code: str, cls: str = "K") -> str:
-    """A float kernel of `op` that runs the statements `code`, which see `in`, `out` and `n`."""
-    return f"""
-class {cls} final : public user_op::OpKernel {{
-  void Compute(user_op::KernelComputeContext* ctx) const override {{
-    const user_op::Tensor* in_tensor = ctx->Tensor4ArgNameAndIndex("in", 0);
-    user_op::Tensor* out_tensor = ctx->Tensor4ArgNameAndIndex("out", 0);
-    const int64_t n = out_tensor->shape().elem_cnt();
-    {code}
-    (void)in_tensor; (void)out_tensor; (void)n;
-  }}
-  bool AlwaysComputeWhenAllOutputsEmpty() const override {{ return false; }}
-}};
-REGISTER_USER_KERNEL("{op}").SetCreateFn<{cls}>().SetIsMatchedHob(user_op::HobDeviceType() == DeviceType::kCPU);
-"""
-
-
-def unit(*parts: str) -> str:
-    """A file: the parts inside namespace oneflow and an unnamed one."""
-    return HEAD + "\n".join(parts) + TAIL
+from sdk_pieces import CXX, EXTRA, HERE, INCLUDE, RUNNER
 
 
 class Builder:
@@ -111,13 +70,3 @@ def drive(builder: Builder):
 
     run.host = [*RUNNER, str(host)]
     return run
-
-
-def tensor(dtype: str, shape: tuple[int, ...], values: list[float] = ()) -> str:
-    """The command for one tensor."""
-    return " ".join(map(str, ["t", DTYPES[dtype], *shape, ":", *values]))
-
-
-def call(op: str, *values: float, shape: tuple[int, ...] | None = None, dtype: str = "float") -> list[str]:
-    """The frame of an op with one input `in` and one output `out`."""
-    return [f"op {op}", "in in", tensor(dtype, shape if shape is not None else (len(values),), list(values)), "out out"]

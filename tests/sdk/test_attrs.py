@@ -1,6 +1,6 @@
 """Attributes: declaring them in every form, with every type, and reading them."""
 
-from conftest import SAME, call, kernel, unit
+from sdk_pieces import SAME, call, kernel, unit
 
 TYPES = [  # name, enum, C++ type, number, a default in C++, the default as the host prints it
     ("a_int32", "kAtInt32", "int32_t", 1, "-3", "-3"),

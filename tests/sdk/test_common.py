@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from conftest import SAME, call, kernel, unit
+from sdk_pieces import SAME, call, kernel, unit
 
 MACROS = """
 #define COUNT_ONE(...) +1

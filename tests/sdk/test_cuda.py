@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import INCLUDE
+from sdk_pieces import INCLUDE
 
 pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 

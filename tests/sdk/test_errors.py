@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from conftest import unit
+from sdk_pieces import unit
 
 CASES = [  # statements that leave the function, kind, text
     ("CHECK(1 > 2);", 6, "Check failed: 1 > 2"),

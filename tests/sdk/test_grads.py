@@ -1,7 +1,7 @@
 """Gradients: which ops and binds they send, that they are lazy, and what is said when they are wrong."""
 
 import pytest
-from conftest import unit
+from sdk_pieces import unit
 
 NEW_FORM = """
 REGISTER_USER_OP_GRAD("relu").SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) {

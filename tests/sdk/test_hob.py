@@ -1,7 +1,7 @@
 """Predicates: what they match, how they print, and which parts the host can read."""
 
 import pytest
-from conftest import SAME, call, unit
+from sdk_pieces import SAME, call, unit
 
 CASES = [  # expression, text, kinds of facts, matches {float cpu with flag=1, size=3}
     ("HobTrue()", "true", [], 1),

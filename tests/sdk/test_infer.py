@@ -1,7 +1,7 @@
 """InferContext in the words of three API generations, and what is written back to the host."""
 
 import pytest
-from conftest import call, unit
+from sdk_pieces import call, unit
 
 
 def infer_op(name: str, body: str, args: str = '.Input("in").Output("out")') -> str:

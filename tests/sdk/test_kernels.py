@@ -1,7 +1,7 @@
 """Kernels: every form of Compute, state, cache, scratch, tensors, streams and threads."""
 
 import pytest
-from conftest import SAME, call, kernel, tensor, unit
+from sdk_pieces import SAME, call, kernel, tensor, unit
 
 
 def op(name: str) -> str:

@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from conftest import EXTRA, SAME, call, kernel, unit
+from sdk_pieces import EXTRA, SAME, call, kernel, unit
 
 plain_symbols = pytest.mark.skipif(any("sanitize" in flag for flag in EXTRA), reason="a sanitizer adds symbols")
 

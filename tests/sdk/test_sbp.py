@@ -1,7 +1,7 @@
 """SBP signatures, SBP inference, and argument modifiers."""
 
 import pytest
-from conftest import unit
+from sdk_pieces import unit
 
 SOURCE = unit(
     """
