@@ -15,7 +15,7 @@ cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.cpp' -o -name '*.cu
 .PHONY: help setup core demo test lint format bench docs dist sanitize sanitize-gpu clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(installed) ## make .venv with torch, the tools and this checkout
 

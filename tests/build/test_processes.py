@@ -93,7 +93,7 @@ def test_an_interrupted_build_leaves_no_compiler(slow, start):
     process = start(BUILD)
     wait_for(slow / "begun")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=10)
     assert "KeyboardInterrupt" in err
 
 
