@@ -221,7 +221,9 @@ struct Result : oneop_result {
       self->tensor = tensor_of(value->value.tensor);
       return;
     }
-    self->lists = std::make_unique<Lists>();
+    const bool is_list = value->kind == ONEOP_VALUE_TENSORS || value->kind == ONEOP_VALUE_INTS ||
+                         value->kind == ONEOP_VALUE_STRING;
+    self->lists = is_list ? std::make_unique<Lists>() : nullptr;
     if (value->kind == ONEOP_VALUE_TENSORS) {
       const auto* handles = static_cast<const oneop_handle*>(list.data);
       for (int64_t i = 0; i < list.count; ++i) {
