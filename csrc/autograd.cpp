@@ -72,8 +72,8 @@ void refuse_changing_differentiated(const Layout& layout, const CallTensors& cal
         continue;
       }
       throw Error("GradientNotFoundError",
-                  "op " + quoted(layout.op->name) + " changes its input " +
-                      quoted(layout.op->inputs[a].name) +
+                  "op " + in_quotes(layout.op->name) + " changes its input " +
+                      in_quotes(layout.op->inputs[a].name) +
                       " in place, which cannot be differentiated\n  call it under "
                       "torch.no_grad() or on a detached tensor\n  defined at " +
                       layout.op->source.text());

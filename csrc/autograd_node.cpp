@@ -148,10 +148,10 @@ std::string missing_gradient_text(const std::string& op) {
   const OpSlot* slot = Registry::global().find_slot(op);
   const OpRecord* record = slot == nullptr ? nullptr : slot->record.load();
   const bool is_python = record != nullptr && record->op->source.is_python();
-  return "op " + quoted(op) +
+  return "op " + in_quotes(op) +
          " has no gradient, and one is needed: an input requires grad\n  add one: " +
          (is_python ? "@oneop.ops." + op + ".register_grad"
-                    : "REGISTER_USER_OP_GRAD(" + quoted(op) + ")") +
+                    : "REGISTER_USER_OP_GRAD(" + in_quotes(op) + ")") +
          "\n  or declare it not differentiable: " +
          (is_python ? "define(..., differentiable=False)" : ".NoGrad()") +
          "\n  or call it under torch.no_grad(), or on "
@@ -192,13 +192,13 @@ void BoundGradPlan::run_call(const GradStep& step, Blobs* blobs) const {
   try {
     variable_list outputs = step.call->run(inputs);
     if (outputs.size() != static_cast<size_t>(step.num_outputs)) {
-      throw Error("GradientError", quoted(step.call->name()) + " returns " +
+      throw Error("GradientError", in_quotes(step.call->name()) + " returns " +
                                        std::to_string(outputs.size()) + " tensors, expected " +
                                        std::to_string(step.num_outputs) + "\n  in " + plan->text);
     }
     std::move(outputs.begin(), outputs.end(), blobs->begin() + step.first_output);
   } catch (c10::Error& error) {  // torch's message does not say whose call it was
-    error.add_context("in " + quoted(step.call->name()) + ", called by " + plan->text);
+    error.add_context("in " + in_quotes(step.call->name()) + ", called by " + plan->text);
     throw;
   }
 }
@@ -212,7 +212,7 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   const Layout& layout = op.layout();
   if (layout.schema_version != steps[s].schema_version) {
     throw Error("GradientError",
-                "backward op " + quoted(op.name()) +
+                "backward op " + in_quotes(op.name()) +
                     " was redefined with other arguments after the forward call\n  "
                     "run forward again\n  defined at " +
                     layout.op->source.text());

@@ -14,11 +14,6 @@
 namespace oneop {
 namespace {
 
-[[noreturn]] void refuse(const Layout& layout, const std::string& text) {
-  throw Error("ArgumentError", "op " + quoted(layout.op->name) + text + "\n  defined at " +
-                                   layout.op->source.text());
-}
-
 int32_t find_argument(const ArgNames& names, PyObject* name) {
   for (size_t i = 0; i < names.own.size(); ++i) {
     if (names.own[i] == name || names.schema[i] == name) {
@@ -50,8 +45,9 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
   for (const std::string& one : known) {
     list += (list.empty() ? "" : ", ") + one;
   }
-  refuse(layout, " has no input or attribute " + quoted(text == nullptr ? "?" : text) +
-                     did_you_mean(text == nullptr ? "" : text, known) + "\n  it has: " + list);
+  refuse_argument(layout, " has no input or attribute " + in_quotes(text == nullptr ? "?" : text) +
+                              did_you_mean(text == nullptr ? "" : text, known) +
+                              "\n  it has: " + list);
 }
 
 [[noreturn]] void refuse_positions(const Layout& layout, size_t found) {
@@ -60,11 +56,12 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
   for (const std::string& name : layout.op->attr_names()) {
     attrs += (attrs.empty() ? "" : ", ") + name;
   }
-  refuse(layout, (count == 0   ? std::string(": takes no inputs")
-                  : count == 1 ? ": takes 1 input by position"
-                               : ": takes " + std::to_string(count) + " inputs by position") +
-                     ", found " + std::to_string(found) +
-                     (attrs.empty() ? "" : "\n  give attributes by name: " + attrs));
+  refuse_argument(layout,
+                  (count == 0   ? std::string(": takes no inputs")
+                   : count == 1 ? ": takes 1 input by position"
+                                : ": takes " + std::to_string(count) + " inputs by position") +
+                      ", found " + std::to_string(found) +
+                      (attrs.empty() ? "" : "\n  give attributes by name: " + attrs));
 }
 
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
@@ -89,8 +86,9 @@ Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* a
     }
     if (objects_[at] != nullptr) {
       const bool is_input = at < layout.first_attr;
-      refuse(layout, is_input ? where(at) + ": given twice, by position and by name"
-                              : ", attribute " + quoted(PyUnicode_AsUTF8(name)) + ": given twice");
+      refuse_argument(
+          layout, is_input ? where(at) + ": given twice, by position and by name"
+                           : ", attribute " + in_quotes(PyUnicode_AsUTF8(name)) + ": given twice");
     }
     objects_[at] = args[num_args + k];
   }
@@ -184,7 +182,7 @@ PyObject* Binding::call(PyObject* overload) {
 }
 
 std::string Binding::where(size_t i) const {
-  return ", input " + quoted(layout_.op->inputs[i].name);
+  return ", input " + in_quotes(layout_.op->inputs[i].name);
 }
 
 // or say.
@@ -242,13 +240,14 @@ void Binding::refuse_non_tensor(size_t i, PyObject* object) const {
   if (THPVariable_Check(object) || PyObject_HasAttrString(object, "__torch_function__") == 1) {
     return;
   }
-  refuse(layout_, where(i) + ": expected a torch.Tensor, found " + python_type_name(object));
+  refuse_argument(layout_,
+                  where(i) + ": expected a torch.Tensor, found " + python_type_name(object));
 }
 
 PyObject* Binding::sole_item(size_t i, PyObject* list) const {
   if (PySequence_Fast_GET_SIZE(list) != 1) {
-    refuse(layout_, where(i) + ": expected " + layout_.op->inputs[i].counts_text() + ", found " +
-                        std::to_string(PySequence_Fast_GET_SIZE(list)));
+    refuse_argument(layout_, where(i) + ": expected " + layout_.op->inputs[i].counts_text() +
+                                 ", found " + std::to_string(PySequence_Fast_GET_SIZE(list)));
   }
   return PySequence_Fast_GET_ITEM(list, 0);
 }
@@ -258,7 +257,7 @@ bool Binding::push_input(size_t i, torch::jit::Stack* stack) {
   const ArgDef& arg = layout_.op->inputs[i];
   const bool is_absent = object == nullptr || object == Py_None;
   if (is_absent && !arg.is_optional) {
-    refuse(layout_, where(i) + ": expected " + arg.counts_text() + ", found none");
+    refuse_argument(layout_, where(i) + ": expected " + arg.counts_text() + ", found none");
   }
   if (layout_.inputs[i] == Layout::Input::kList) {
     return push_list(i, object, stack);
@@ -294,8 +293,8 @@ bool Binding::push_list(size_t i, PyObject* object, torch::jit::Stack* stack) {
   }
   const ArgDef& arg = layout_.op->inputs[i];
   if (!arg.takes(static_cast<int64_t>(list.size()))) {
-    refuse(layout_,
-           where(i) + ": expected " + arg.counts_text() + ", found " + std::to_string(list.size()));
+    refuse_argument(layout_, where(i) + ": expected " + arg.counts_text() + ", found " +
+                                 std::to_string(list.size()));
   }
   stack->emplace_back(std::move(list));
   return true;
@@ -306,8 +305,8 @@ bool Binding::push_attr(size_t i, torch::jit::Stack* stack) {
   PyObject* object = objects_[layout_.first_attr + i];
   if (object == nullptr) {
     if (!attr.has_default) {
-      refuse(layout_, " needs the attribute " + quoted(attr.name) + ", a " +
-                          attr_type_name(attr.type) + "; it has no default");
+      refuse_argument(layout_, " needs the attribute " + in_quotes(attr.name) + ", a " +
+                                   attr_type_name(attr.type) + "; it has no default");
     }
     stack->push_back(layout_.attr_defaults[i]);
     return true;
@@ -327,7 +326,8 @@ void Binding::push_output_counts(torch::jit::Stack* stack) {
   }
   c10::IValue counts = list_of_ints(object);
   if (counts.isNone()) {
-    refuse(layout_, ", output_counts: expected a list of ints, found " + found_text(object));
+    refuse_argument(layout_,
+                    ", output_counts: expected a list of ints, found " + found_text(object));
   }
   stack->push_back(std::move(counts));
 }
@@ -351,7 +351,8 @@ void Binding::push_device(torch::jit::Stack* stack) {
 }
 
 void Binding::refuse_device(PyObject* object) const {
-  refuse(layout_, ", device: expected a torch.device or its name, found " + found_text(object));
+  refuse_argument(layout_,
+                  ", device: expected a torch.device or its name, found " + found_text(object));
 }
 
 PyObject* Binding::attr_for_torch(int32_t i) const {

@@ -29,8 +29,8 @@ CallSpec make_call_spec(const OpDef& op, const TensorsByArgument& inputs,
     } else if (attr.has_default) {
       spec.attrs.push_back(attr.default_value);
     } else {
-      throw Error("ArgumentError", "op " + quoted(op.name) + " needs the attribute " +
-                                       quoted(attr.name) + "; it has no default");
+      throw Error("ArgumentError", "op " + in_quotes(op.name) + " needs the attribute " +
+                                       in_quotes(attr.name) + "; it has no default");
     }
   }
   return spec;

@@ -66,6 +66,11 @@ std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
 
 }  // namespace
 
+void refuse_argument(const Layout& layout, const std::string& text) {
+  throw Error("ArgumentError", "op " + in_quotes(layout.op->name) + text + "\n  defined at " +
+                                   layout.op->source.text());
+}
+
 c10::IValue to_ivalue(const AttrValue& value) {
   switch (value.type) {
     case ONEOP_ATTR_BOOL:
@@ -182,15 +187,15 @@ CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) {
       throw Error("ArgumentError",
-                  "op " + quoted(layout.op->name) + ", input " +
-                      quoted(layout.op->inputs[arg].name) +
+                  "op " + in_quotes(layout.op->name) + ", input " +
+                      in_quotes(layout.op->inputs[arg].name) +
                       ": expected a tensor, found an undefined one\n  defined at " +
                       layout.op->source.text());
     }
     if (tensor.is_quantized()) {
       throw Error("ArgumentError",
-                  "op " + quoted(layout.op->name) + ", input " +
-                      quoted(layout.op->inputs[arg].name) + ": tensors of dtype " +
+                  "op " + in_quotes(layout.op->name) + ", input " +
+                      in_quotes(layout.op->inputs[arg].name) + ": tensors of dtype " +
                       dtype_text(tensor.scalar_type()) +
                       " are not supported\n  convert it: x.dequantize()\n  defined at " +
                       layout.op->source.text());
@@ -198,8 +203,8 @@ CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
     if (tensor.layout() != c10::kStrided) {
       std::ostringstream found;
       found << tensor.layout();
-      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", input " +
-                                       quoted(layout.op->inputs[arg].name) +
+      throw Error("ArgumentError", "op " + in_quotes(layout.op->name) + ", input " +
+                                       in_quotes(layout.op->inputs[arg].name) +
                                        ": expected a strided tensor, found layout " + found.str() +
                                        "\n  convert it: x.to_dense()\n  defined at " +
                                        layout.op->source.text());
@@ -319,8 +324,8 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
     TensorMeta meta;
     meta.dtype = to_abi(tensor->scalar_type());
     if (meta.dtype == ONEOP_DTYPE_INVALID) {
-      throw Error("ArgumentError", "op " + quoted(op.name) + ", input " +
-                                       quoted(name_of_input(op, call, spec.inputs.size())) +
+      throw Error("ArgumentError", "op " + in_quotes(op.name) + ", input " +
+                                       in_quotes(name_of_input(op, call, spec.inputs.size())) +
                                        ": tensors of dtype " + dtype_text(tensor->scalar_type()) +
                                        " are not supported\n  defined at " + op.source.text());
     }
@@ -350,7 +355,7 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
       for (const std::string& name : op.output_names()) {
         names += (names.empty() ? "" : ", ") + name;
       }
-      throw Error("ArgumentError", "op " + quoted(op.name) + ", output_counts: expected " +
+      throw Error("ArgumentError", "op " + in_quotes(op.name) + ", output_counts: expected " +
                                        std::to_string(op.outputs.size()) + " numbers (" + names +
                                        "), found " + std::to_string(spec.output_counts.size()) +
                                        "\n  defined at " + op.source.text());

@@ -1,4 +1,4 @@
-// calls.h: reading a call off torch's stack, and finding its plan.
+// calls.h: reading a call off torch's stack.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +12,9 @@ namespace oneop {
 
 c10::IValue to_ivalue(const AttrValue& value);
 AttrValue to_attr(const c10::IValue& value, int32_t type);
+
+// Throws ArgumentError: the op, `text`, and where the op is defined.
+[[noreturn]] void refuse_argument(const Layout& layout, const std::string& text);
 
 // The tensors of a call, by reference into the stack.
 struct CallTensors {

@@ -164,7 +164,7 @@ void wait_for_kernel(const std::string& op, const CallPlan& plan, c10::Device de
     guard.synchronizeStream(guard.getStream(device));
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    throw Error("OpRuntimeError", "op " + quoted(op) + ": its kernel at " +
+    throw Error("OpRuntimeError", "op " + in_quotes(op) + ": its kernel at " +
                                       plan.kernel().source.text() + " failed on " + device.str() +
                                       "\n  " + text.substr(0, text.find('\n')) +
                                       "\n  the device is of no more use to this process");
@@ -190,7 +190,7 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
     const bool same = wanted.type() == device.type() &&
                       (!wanted.has_index() || wanted.index() == device.index() || device.is_cpu());
     if (!same && !device.is_meta()) {  // of fake tensors only torch knows the device
-      throw Error("ArgumentError", "op " + quoted(layout.op->name) + ", device: expected " +
+      throw Error("ArgumentError", "op " + in_quotes(layout.op->name) + ", device: expected " +
                                        device.str() + ", where its inputs are, found " +
                                        wanted.str() + "\n  defined at " + layout.op->source.text());
     }
@@ -209,7 +209,7 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
       }
       at += call.counts[a];
     }
-    throw Error("ArgumentError", "op " + quoted(layout.op->name) +
+    throw Error("ArgumentError", "op " + in_quotes(layout.op->name) +
                                      ": its inputs are on different devices" + lines +
                                      "\n  move them to one device: x.to(device)\n  defined at " +
                                      layout.op->source.text());

@@ -69,7 +69,7 @@ int32_t Status::fail(oneop_status* status, int32_t kind, const std::string& mess
   return kind;
 }
 
-std::string quoted(const std::string& name) { return "\"" + name + "\""; }
+std::string in_quotes(const std::string& name) { return "\"" + name + "\""; }
 
 int edit_distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);

@@ -62,7 +62,7 @@ class Status {
 };
 
 // `"name"`, for messages.
-std::string quoted(const std::string& name);
+std::string in_quotes(const std::string& name);
 
 // `, did you mean "x"?` where one of the names is close to this one, else nothing.
 template <typename Names>
@@ -82,7 +82,7 @@ std::string did_you_mean(const std::string& name, const Names& names) {
       best_distance = distance;
     }
   }
-  return best == nullptr ? std::string() : ", did you mean " + quoted(*best) + "?";
+  return best == nullptr ? std::string() : ", did you mean " + in_quotes(*best) + "?";
 }
 
 }  // namespace oneop

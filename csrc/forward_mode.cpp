@@ -51,7 +51,7 @@ void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
   const std::shared_ptr<const ForwardDef> forward = op.record().forward;
   if (forward == nullptr) {
     throw Error("OpNotImplementedError",
-                "op " + quoted(layout.op->name) +
+                "op " + in_quotes(layout.op->name) +
                     " has no rule for forward-mode differentiation (jvp, jacfwd)\n  use "
                     "reverse mode (grad, jacrev)\n  defined at " +
                     layout.op->source.text());

@@ -55,10 +55,10 @@ void check_side(const OpDef& op, const std::vector<ArgDef>& args,
     if (args[i].takes(counts[i])) {
       continue;
     }
-    throw Error("ArgumentError", "op " + quoted(op.name) + ", " + side + " " +
-                                     quoted(args[i].name) + ": expected " + args[i].counts_text() +
-                                     ", found " + std::to_string(counts[i]) + "\n  defined at " +
-                                     op.source.text());
+    throw Error("ArgumentError",
+                "op " + in_quotes(op.name) + ", " + side + " " + in_quotes(args[i].name) +
+                    ": expected " + args[i].counts_text() + ", found " + std::to_string(counts[i]) +
+                    "\n  defined at " + op.source.text());
   }
 }
 
@@ -95,8 +95,8 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
     } else {
       if (meta->shape.size() > kRoom) {
         throw Error("ArgumentError",
-                    "op " + quoted(op.name) + ", input " +
-                        quoted(name_of_input(inputs_, static_cast<int32_t>(i))) +
+                    "op " + in_quotes(op.name) + ", input " +
+                        in_quotes(name_of_input(inputs_, static_cast<int32_t>(i))) +
                         ": expected at most " + std::to_string(kRoom) + " dimensions, found " +
                         std::to_string(meta->shape.size()) + "\n  defined at " + op.source.text());
       }
@@ -143,7 +143,7 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
 }
 
 void Frame::infer() {
-  const std::string what = "op " + quoted(op_.name);
+  const std::string what = "op " + in_quotes(op_.name);
   const oneop_op_def& abi = op_.abi;
   Status status;
   if (abi.check_attrs != nullptr) {
@@ -177,8 +177,8 @@ void Frame::check_outputs() const {
         continue;
       }
       throw Error("CheckError",
-                  "op " + quoted(op_.name) + ": inference gave output " + quoted(outputs_[a].name) +
-                      " the impossible " +
+                  "op " + in_quotes(op_.name) + ": inference gave output " +
+                      in_quotes(outputs_[a].name) + " the impossible " +
                       (shape_ok ? "dtype code " + std::to_string(tensor.dtype)
                                 : "shape " + tensor_text(tensor.dtype, tensor.shape, tensor.ndim)) +
                       "\n  " + call_text() + "\n  defined at " + op_.source.text());
@@ -259,7 +259,7 @@ void read_arg_traits(OpDef* op) {
     std::vector<oneop_arg_modifier> modifiers(spec.inputs.size() + total(spec.output_counts),
                                               oneop_arg_modifier{0, 1, 1, 0});
     status.check(modify(op->abi.self, frame.abi(), modifiers.data(), status.abi()),
-                 "op " + quoted(op->name) + ", argument modifier");
+                 "op " + in_quotes(op->name) + ", argument modifier");
     for (size_t i = 0; i < traits->size(); ++i) {  // tensors are numbered within their side
       const oneop_arg_modifier& modifier = modifiers[args[i].first - args[0].first];
       (*traits)[i] = {modifier.is_mutable != 0, modifier.requires_grad != 0};

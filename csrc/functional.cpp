@@ -318,7 +318,7 @@ inline void refresh(FunctionObject* object) {
 
 [[noreturn]] void refuse(const FunctionObject& object, const Arguments& arguments) {
   if (object.signatures->empty()) {
-    throw Error("OpNotFoundError", "no function " + quoted(*object.name) + " is registered");
+    throw Error("OpNotFoundError", "no function " + in_quotes(*object.name) + " is registered");
   }
   const bool single = object.signatures->size() == 1;
   std::string text = *object.name + "(): ";
@@ -369,7 +369,7 @@ PyObject* call(FunctionObject* object, const Arguments& arguments) {
     const int32_t code = abi.call(abi.self, values.data(), static_cast<int32_t>(values.size()),
                                   &result, status.abi());
     if (code != ONEOP_OK || status.failed()) {
-      check_function(&status, code, "function " + quoted(*object->name));
+      check_function(&status, code, "function " + in_quotes(*object->name));
     }
     return result.wrap(signature);
   }
@@ -485,7 +485,7 @@ PyObject* make_function(const std::string& name) {
   if (Functions::global().signatures(name).empty()) {
     const std::vector<std::string> names = Functions::global().names();
     throw Error("OpNotFoundError",
-                "no function " + quoted(name) + " is registered" + did_you_mean(name, names));
+                "no function " + in_quotes(name) + " is registered" + did_you_mean(name, names));
   }
   auto* object = reinterpret_cast<FunctionObject*>(function_type->tp_alloc(function_type, 0));
   if (object == nullptr) {

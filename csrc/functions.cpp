@@ -94,9 +94,9 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
   }
   const FunctionDef& made = *def;
   if (made.abi.call == nullptr) {
-    throw Error("RegistrationError", "function " + quoted(made.name) +
-                                         ": Functor was not found for " + quoted(made.cpp_name) +
-                                         "\n  add m.add_functor<...>(" + quoted(made.cpp_name) +
+    throw Error("RegistrationError", "function " + in_quotes(made.name) +
+                                         ": Functor was not found for " + in_quotes(made.cpp_name) +
+                                         "\n  add m.add_functor<...>(" + in_quotes(made.cpp_name) +
                                          ") with " + std::to_string(made.args.size()) +
                                          " parameters\n  at " + made.source.text());
   }
@@ -121,7 +121,7 @@ void Functions::add(const std::string& library, std::vector<FunctionPtr> defs) {
       if (def->bind_python && other->bind_python && def->name == other->name &&
           other->source.library != library) {
         throw Error("RegistrationError",
-                    "function " + quoted(def->name) + " is registered twice\n  first:  " +
+                    "function " + in_quotes(def->name) + " is registered twice\n  first:  " +
                         other->source.text() + "\n  second: " + def->source.text());
       }
     }
@@ -174,7 +174,7 @@ int32_t call_function(const char* name, const oneop_value* args, int32_t num_arg
     }
     const FunctionPtr def = Functions::global().find_cpp(name, num_args);
     if (def == nullptr) {
-      throw Error("OpNotFoundError", "Functor was not found for " + quoted(name) +
+      throw Error("OpNotFoundError", "Functor was not found for " + in_quotes(name) +
                                          ", please check whether the functor has been registered "
                                          "correctly or not.");
     }

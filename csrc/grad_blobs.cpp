@@ -39,7 +39,7 @@ const TensorMeta* leader(const std::vector<const TensorMeta*>& inputs) {
 }
 
 [[noreturn]] void refuse(const RecordedCall& call, const std::string& why) {
-  throw Error("GradientError", "the shape of what " + quoted(call.name()) +
+  throw Error("GradientError", "the shape of what " + in_quotes(call.name()) +
                                    " returns cannot be inferred: " +
                                    why.substr(0, why.find('\n')));  // a traceback may follow
 }

@@ -61,18 +61,18 @@ bool GradCollector::is_made(int32_t blob) const {
 
 void GradCollector::add_op(const oneop_grad_op& abi) {
   const OpDef& op = *Registry::global().get(abi.op_type_name).op;
-  const std::string where = "backward op " + quoted(op.name);
+  const std::string where = "backward op " + in_quotes(op.name);
   GradStep step;
   step.op = op.name;
   step.inputs.resize(op.inputs.size());
   for (int32_t i = 0; i < abi.num_inputs; ++i) {
     const int32_t arg = index_of(op.inputs, abi.inputs[i].arg);
     if (arg < 0) {
-      refuse(where + " has no input " + quoted(abi.inputs[i].arg) +
+      refuse(where + " has no input " + in_quotes(abi.inputs[i].arg) +
              did_you_mean(abi.inputs[i].arg, op.input_names()));
     }
     if (!is_made(abi.inputs[i].blob)) {
-      refuse(where + ", input " + quoted(abi.inputs[i].arg) + ": there is no such blob");
+      refuse(where + ", input " + in_quotes(abi.inputs[i].arg) + ": there is no such blob");
     }
     step.inputs[arg].push_back(ours(abi.inputs[i].blob));
   }
@@ -80,7 +80,7 @@ void GradCollector::add_op(const oneop_grad_op& abi) {
   for (int32_t i = 0; i < abi.num_outputs; ++i) {
     const int32_t arg = index_of(op.outputs, abi.outputs[i].arg);
     if (arg < 0) {
-      refuse(where + " has no output " + quoted(abi.outputs[i].arg) +
+      refuse(where + " has no output " + in_quotes(abi.outputs[i].arg) +
              did_you_mean(abi.outputs[i].arg, op.output_names()));
     }
     step.output_counts[arg] = abi.outputs[i].count;
@@ -103,7 +103,7 @@ void GradCollector::add_op(const oneop_grad_op& abi) {
 }
 
 void GradCollector::add_attrs(const OpDef& op, const oneop_grad_op& abi, GradStep* step) const {
-  const std::string where = "backward op " + quoted(op.name);
+  const std::string where = "backward op " + in_quotes(op.name);
   for (const AttrDef& attr : op.attrs) {
     const oneop_attr* given = nullptr;
     for (int32_t i = 0; i < abi.num_attrs; ++i) {
@@ -112,17 +112,17 @@ void GradCollector::add_attrs(const OpDef& op, const oneop_grad_op& abi, GradSte
       }
     }
     if (given != nullptr && given->type != attr.type) {
-      refuse(where + ", attribute " + quoted(attr.name) + ": expected " +
+      refuse(where + ", attribute " + in_quotes(attr.name) + ": expected " +
              attr_type_name(attr.type) + ", found " + attr_type_name(given->type));
     }
     if (given == nullptr && !attr.has_default) {
-      refuse(where + " needs the attribute " + quoted(attr.name));
+      refuse(where + " needs the attribute " + in_quotes(attr.name));
     }
     step->attrs.push_back(given != nullptr ? AttrValue::copy_of(*given) : attr.default_value);
   }
   for (int32_t i = 0; i < abi.num_attrs; ++i) {
     if (index_of(op.attrs, abi.attrs[i].name) < 0) {
-      refuse(where + " has no attribute " + quoted(abi.attrs[i].name) +
+      refuse(where + " has no attribute " + in_quotes(abi.attrs[i].name) +
              did_you_mean(abi.attrs[i].name, op.attr_names()));
     }
   }
@@ -154,7 +154,7 @@ int32_t GradCollector::add_call(const char* name, const oneop_value* args, int32
   step.inputs.resize(1);
   for (int32_t blob : call->blobs()) {
     if (!is_made(blob)) {
-      refuse(quoted(name) + ": there is no such blob");
+      refuse(in_quotes(name) + ": there is no such blob");
     }
     step.inputs[0].push_back(ours(blob));
   }

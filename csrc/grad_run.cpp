@@ -27,8 +27,8 @@ OptionalTensors run_gradient(const std::string& name, bool is_eager, const py::t
       grad = grad->eager.get();
     }
     if (grad == nullptr) {
-      throw Error("GradientNotFoundError",
-                  "op " + quoted(name) + " has no " + (is_eager ? "second gradient" : "gradient"));
+      throw Error("GradientNotFoundError", "op " + in_quotes(name) + " has no " +
+                                               (is_eager ? "second gradient" : "gradient"));
     }
     const auto& arguments = op.handle().schema().arguments();
     torch::jit::Stack stack;

@@ -88,7 +88,7 @@ void GradCache::insert(const PlanKey& key, std::shared_ptr<const GradPlan> plan)
 
 GradPlan make_grad_plan(const GradDef& grad, Frame* frame, const std::vector<uint8_t>& needs_grad,
                         const std::vector<uint8_t>& has_grad) {
-  const std::string name = "the gradient of op " + quoted(grad.op_type_name);
+  const std::string name = "the gradient of op " + in_quotes(grad.op_type_name);
   const std::string at = "\n  at " + grad.source.text();
   GradPlan plan;
   plan.text = name + " at " + grad.source.text();
@@ -128,7 +128,7 @@ GradPlan make_grad_plan(const GradDef& grad, Frame* frame, const std::vector<uin
     for (int32_t i = 0; i < arg.count; ++i) {
       if (needs_grad[arg.first + i] && plan.grad_of_input[arg.first + i] == -1) {
         throw Error("GradientError",
-                    name + " gives none for input " + quoted(arg.name) +
+                    name + " gives none for input " + in_quotes(arg.name) +
                         "\n  bind one with InputGradBind, or mark the input as not differentiable: "
                         ".SetInputArgModifyFn, set_requires_grad(false)" +
                         at);
@@ -147,7 +147,7 @@ GradPlan make_grad_plan(const GradDef& grad, Frame* frame, const std::vector<uin
         continue;
       }
       throw Error("GradientError",
-                  name + " reads the gradient of output " + quoted(arg.name) +
+                  name + " reads the gradient of output " + in_quotes(arg.name) +
                       ", which has none: it is " + dtype_name(frame->output(i).dtype) +
                       " or marked as not differentiable\n  test with HasGradTensor4OpOutput first" +
                       at);

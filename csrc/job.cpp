@@ -53,7 +53,8 @@ void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
   std::vector<void*> data;
   for (const at::Tensor* tensor : call.tensors) {
     if (!layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS) && !tensor->is_contiguous()) {
-      throw Error("OpRuntimeError", "op " + quoted(name) + ": a planned input is not contiguous");
+      throw Error("OpRuntimeError",
+                  "op " + in_quotes(name) + ": a planned input is not contiguous");
     }
     step->kept.push_back(*tensor);
     data.push_back(const_cast<void*>(tensor->const_data_ptr()));

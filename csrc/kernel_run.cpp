@@ -127,7 +127,7 @@ class KernelRun {
     for (const at::Tensor* tensor : call_.tensors) {
       if (!layout_.op->has_flag(ONEOP_OP_NON_CONTIGUOUS) && !tensor->is_contiguous()) {
         throw Error("OpRuntimeError",
-                    "op " + quoted(layout_.op->name) + ": KernelRun takes contiguous inputs");
+                    "op " + in_quotes(layout_.op->name) + ": KernelRun takes contiguous inputs");
       }
       tensors.push_back(*tensor);
       data.push_back(const_cast<void*>(tensor->const_data_ptr()));

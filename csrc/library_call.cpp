@@ -8,11 +8,6 @@
 namespace oneop {
 namespace {
 
-[[noreturn]] void refuse(const Layout& layout, const std::string& text) {
-  throw Error("ArgumentError", "op " + quoted(layout.op->name) + text + "\n  defined at " +
-                                   layout.op->source.text());
-}
-
 // Tensors that the caller holds. To count them again would make torch take the GIL: Python knows
 // them.
 class BorrowedTensors {
@@ -74,8 +69,8 @@ class Call {
         return a;
       }
     }
-    refuse(layout_,
-           " has no input " + quoted(name) + did_you_mean(name, layout_.op->input_names()));
+    refuse_argument(layout_, " has no input " + in_quotes(name) +
+                                 did_you_mean(name, layout_.op->input_names()));
   }
 
   const oneop_attr* find_attr(const AttrDef& attr) const {
@@ -102,8 +97,9 @@ class Call {
     const bool same =
         ints && (given.type == ONEOP_ATTR_LIST_INT64 || given.type == ONEOP_ATTR_SHAPE);
     if (given.type != attr.type && !same) {
-      refuse(layout_, ", attribute " + quoted(attr.name) + ": expected " +
-                          attr_type_name(attr.type) + ", found " + attr_type_name(given.type));
+      refuse_argument(layout_, ", attribute " + in_quotes(attr.name) + ": expected " +
+                                   attr_type_name(attr.type) + ", found " +
+                                   attr_type_name(given.type));
     }
     return to_ivalue(AttrValue::copy_of(given));
   }
@@ -116,8 +112,8 @@ class Call {
         known |= attr.name == name;
       }
       if (!known) {
-        refuse(layout_,
-               " has no attribute " + quoted(name) + did_you_mean(name, layout_.op->attr_names()));
+        refuse_argument(layout_, " has no attribute " + in_quotes(name) +
+                                     did_you_mean(name, layout_.op->attr_names()));
       }
     }
   }
@@ -188,8 +184,8 @@ class Call {
       const AttrDef& attr = layout_.op->attrs[i];
       const oneop_attr* given = find_attr(attr);
       if (given == nullptr && !attr.has_default) {
-        refuse(layout_, " needs the attribute " + quoted(attr.name) + ", a " +
-                            attr_type_name(attr.type) + "; it has no default");
+        refuse_argument(layout_, " needs the attribute " + in_quotes(attr.name) + ", a " +
+                                     attr_type_name(attr.type) + "; it has no default");
       }
       stack.push_back(given != nullptr ? attr_value(attr, *given) : layout_.attr_defaults[i]);
     }
@@ -223,8 +219,9 @@ class Call {
     }
     const ArgDef& arg = layout_.op->inputs[a];
     if (!arg.takes(static_cast<int64_t>(list.size()))) {
-      refuse(layout_, ", input " + quoted(arg.name) + ": expected " + arg.counts_text() +
-                          " tensors, found " + std::to_string(list.size()));
+      refuse_argument(layout_, ", input " + in_quotes(arg.name) + ": expected " +
+                                   arg.counts_text() + " tensors, found " +
+                                   std::to_string(list.size()));
     }
     if (layout_.inputs[a] == Layout::Input::kList) {
       stack->emplace_back(std::move(list));
@@ -262,7 +259,8 @@ class Call {
     }
     for (int32_t i = 0; i < call_.num_outputs; ++i) {
       if (places[i] < 0) {
-        refuse(layout_, " has no such output " + quoted(call_.output_names[i]) +
+        refuse_argument(layout_,
+                        " has no such output " + in_quotes(call_.output_names[i]) +
                             did_you_mean(call_.output_names[i], layout_.op->output_names()));
       }
     }

@@ -32,10 +32,10 @@ std::string why_not(const KernelDef& kernel, const Frame& frame) {
     if (fact.kind == ONEOP_FACT_DTYPE) {
       const oneop_tensor* tensor = frame.find(fact.arg, fact.index);
       if (tensor == nullptr) {
-        return "it needs the argument " + quoted(fact.arg);
+        return "it needs the argument " + in_quotes(fact.arg);
       }
       if (tensor->dtype != fact.value) {
-        return quoted(fact.arg) + " is " + dtype_name(tensor->dtype) + ", the kernel is for " +
+        return in_quotes(fact.arg) + " is " + dtype_name(tensor->dtype) + ", the kernel is for " +
                dtype_name(fact.value);
       }
     }
@@ -92,7 +92,7 @@ std::string table(const std::vector<Row>& rows) {
 }  // namespace
 
 std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame) {
-  const std::string op = quoted(record.op->name);
+  const std::string op = in_quotes(record.op->name);
   const std::string device = device_name(frame->get().device_type);
   if (record.op->has_flag(ONEOP_OP_CPU_ONLY) && frame->get().device_type != ONEOP_DEVICE_CPU) {
     throw Error("KernelNotFoundError", "op " + op + " runs on the cpu only, the call is on " +

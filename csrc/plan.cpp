@@ -9,7 +9,7 @@ namespace oneop {
 namespace {
 
 std::string kernel_text(const KernelDef& kernel) {
-  return "op " + quoted(kernel.op_type_name) + ", kernel at " + kernel.source.text();
+  return "op " + in_quotes(kernel.op_type_name) + ", kernel at " + kernel.source.text();
 }
 
 }  // namespace

@@ -284,7 +284,7 @@ c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* obj
   if (convert(attr.type, object, &value)) {
     return value;
   }
-  throw Error("ArgumentError", "op " + quoted(op.name) + ", attribute " + quoted(attr.name) +
+  throw Error("ArgumentError", "op " + in_quotes(op.name) + ", attribute " + in_quotes(attr.name) +
                                    ": expected " + expected_text(attr.type) + ", found " +
                                    found_text(object) + "\n  defined at " + op.source.text());
 }

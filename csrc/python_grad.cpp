@@ -102,7 +102,7 @@ class PythonForwardRule final : public ForwardRule {
       return unwrap_all(results);
     } catch (py::error_already_set& raised) {
       raised.restore();
-      throw raised_error("the forward-mode rule of op " + quoted(layout.op->name), source_);
+      throw raised_error("the forward-mode rule of op " + in_quotes(layout.op->name), source_);
     }
   }
 
@@ -116,7 +116,7 @@ class PythonForwardRule final : public ForwardRule {
 void set_python_grad(const py::dict& info, GradDef* grad) {
   auto rule = std::make_shared<PythonGradRule>(
       share(py::object(info["bind"]).ptr()),
-      "the gradient of op " + oneop::quoted(grad->op_type_name), grad->source);
+      "the gradient of op " + oneop::in_quotes(grad->op_type_name), grad->source);
   rule->saves = py::cast<std::vector<std::string>>(info["saves"]);
   grad->rule = std::move(rule);
 }

@@ -143,7 +143,7 @@ class PythonInference final : public SymbolicInference {
       return outputs;
     } catch (py::error_already_set& raised) {
       raised.restore();
-      throw raised_error("op " + quoted(layout.op->name), op_->source);
+      throw raised_error("op " + in_quotes(layout.op->name), op_->source);
     }
   }
 

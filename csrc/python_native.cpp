@@ -26,7 +26,7 @@ struct Compiled {
   std::vector<double> floats;  // the two has its value
 };
 
-int32_t create_cache(void* self, oneop_frame* frame, void** cache, oneop_status* status) {
+int32_t create_cache_native(void* self, oneop_frame* frame, void** cache, oneop_status* status) {
   const auto& kernel = static_cast<const NativeKernel&>(*PythonKernel::of(self));
   auto compiled = std::make_unique<Compiled>();
   for (int32_t i = 0; i < frame->num_input_tensors + frame->num_output_tensors; ++i) {
@@ -58,9 +58,9 @@ int32_t create_cache(void* self, oneop_frame* frame, void** cache, oneop_status*
   }
 }
 
-void destroy_cache(void* cache) { delete static_cast<Compiled*>(cache); }
+void destroy_cache_native(void* cache) { delete static_cast<Compiled*>(cache); }
 
-int32_t compute(void*, oneop_frame* frame, void*, const void* cache, oneop_status* status) {
+int32_t compute_native(void*, oneop_frame* frame, void*, const void* cache, oneop_status* status) {
   const auto& compiled = *static_cast<const Compiled*>(cache);
   c10::SmallVector<void*, 12> data;
   for (size_t i = 0; i < compiled.shapes.size(); ++i) {
@@ -81,9 +81,9 @@ int32_t compute(void*, oneop_frame* frame, void*, const void* cache, oneop_statu
 void set_native_kernel(const py::dict& info, KernelDef* def) {
   auto kernel = std::make_shared<NativeKernel>();
   kernel->attrs = py::cast<std::vector<std::string>>(info["attrs"]);
-  def->abi.create_cache = &create_cache;
-  def->abi.destroy_cache = &destroy_cache;
-  def->abi.compute = &compute;
+  def->abi.create_cache = &create_cache_native;
+  def->abi.destroy_cache = &destroy_cache_native;
+  def->abi.compute = &compute_native;
   set_matching(info, std::move(kernel), def);
 }
 

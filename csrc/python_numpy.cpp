@@ -37,7 +37,7 @@ struct Prepared {
   std::vector<std::vector<Py_intptr_t>> strides;  // in bytes; empty where the tensor is contiguous
 };
 
-int32_t create_cache(void* self, oneop_frame* frame, void** cache, oneop_status* status) {
+int32_t create_cache_numpy(void* self, oneop_frame* frame, void** cache, oneop_status* status) {
   const NumpyKernel& kernel = NumpyKernel::of(self);
   Gil gil;
   try {
@@ -78,7 +78,7 @@ int32_t create_cache(void* self, oneop_frame* frame, void** cache, oneop_status*
   }
 }
 
-void destroy_cache(void* cache) { delete static_cast<Prepared*>(cache); }
+void destroy_cache_numpy(void* cache) { delete static_cast<Prepared*>(cache); }
 
 // The arrays of one call. A function may keep one (in a list, in a traceback): it then gets an
 // owner for its memory.
@@ -160,7 +160,7 @@ std::string expected_text(const oneop_frame& frame, int32_t i) {
       name = arg.name + (arg.count > 1 ? "[" + std::to_string(index) + "]" : std::string());
     }
   }
-  return "output " + oneop::quoted(name) + ": expected " +
+  return "output " + oneop::in_quotes(name) + ": expected " +
          tensor_text(tensor.dtype, tensor.shape, tensor.ndim) + " in a numpy array, found ";
 }
 
@@ -310,7 +310,8 @@ int32_t call(const NumpyKernel& kernel, const oneop_frame& frame, const Prepared
       "it keeps an array that is a view of this call's memory: keep a copy, x.copy()");
 }
 
-int32_t compute(void* self, oneop_frame* frame, void*, const void* cache, oneop_status* status) {
+int32_t compute_numpy(void* self, oneop_frame* frame, void*, const void* cache,
+                      oneop_status* status) {
   const NumpyKernel& kernel = NumpyKernel::of(self);
   Gil gil;
   try {
@@ -341,9 +342,9 @@ void set_numpy_kernel(const py::dict& info, KernelDef* def) {
   if (!names.empty()) {
     kernel->names = share(keywords.ptr());
   }
-  def->abi.create_cache = &create_cache;
-  def->abi.destroy_cache = &destroy_cache;
-  def->abi.compute = &compute;
+  def->abi.create_cache = &create_cache_numpy;
+  def->abi.destroy_cache = &destroy_cache_numpy;
+  def->abi.compute = &compute_numpy;
   def->holds_gil = true;
   set_matching(info, std::move(kernel), def);
 }

@@ -33,7 +33,7 @@ struct TorchKernel final : PythonKernel, TensorKernel {
   void run(const Layout& layout, const CallTensors& call, const CallPlan& plan,
            OutputTensors* outputs) const override {
     Gil gil;
-    const std::string what = "op " + quoted(layout.op->name) + ", kernel at " + source.text();
+    const std::string what = "op " + in_quotes(layout.op->name) + ", kernel at " + source.text();
     try {
       const OutputTensors given = takes_out ? empty_outputs(plan, call) : OutputTensors();
       *outputs = call_function(group(call), attrs_to_python(plan.frame()), given);
@@ -51,7 +51,7 @@ struct TorchKernel final : PythonKernel, TensorKernel {
   OutputTensors trace(const Layout& layout, const c10::IValue* args,
                       const CallTensors& call) const override {
     Gil gil;
-    const std::string what = "op " + quoted(layout.op->name) + ", kernel at " + source.text();
+    const std::string what = "op " + in_quotes(layout.op->name) + ", kernel at " + source.text();
     try {
       OutputTensors given;
       if (takes_out && layout.op->symbolic != nullptr) {
@@ -226,7 +226,7 @@ struct TorchKernel final : PythonKernel, TensorKernel {
   }
 };
 
-int32_t compute(void* self, oneop_frame* frame, void*, const void*, oneop_status* status) {
+int32_t compute_tensor(void* self, oneop_frame* frame, void*, const void*, oneop_status* status) {
   return static_cast<const TorchKernel*>(PythonKernel::of(self))->compute(*frame, status);
 }
 
@@ -238,7 +238,7 @@ void set_tensor_kernel(const py::dict& info, KernelDef* def) {
   kernel->takes_out = py::cast<bool>(info["takes_out"]);
   kernel->arranges = py::cast<bool>(info["arranges"]);
   kernel->input_is_list = py::cast<std::vector<bool>>(info["input_is_list"]);
-  def->abi.compute = &compute;
+  def->abi.compute = &compute_tensor;
   def->on_tensors = kernel;
   def->holds_gil = true;
   set_matching(info, std::move(kernel), def);

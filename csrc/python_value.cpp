@@ -251,7 +251,7 @@ bool to_scalars(PyObject* object, oneop_value* value, ValueMemory* memory) {
   return true;
 }
 
-bool to_dtype(PyObject* object, int64_t* code) {
+bool to_dtype_code(PyObject* object, int64_t* code) {
   if (!THPDtype_Check(object)) {
     return false;
   }
@@ -265,7 +265,7 @@ bool to_dtypes(PyObject* object, oneop_value* value, ValueMemory* memory) {
   }
   std::vector<int64_t> codes(PySequence_Fast_GET_SIZE(object));
   for (size_t i = 0; i < codes.size(); ++i) {
-    if (!to_dtype(PySequence_Fast_GET_ITEM(object, i), &codes[i])) {
+    if (!to_dtype_code(PySequence_Fast_GET_ITEM(object, i), &codes[i])) {
       return false;
     }
   }
@@ -414,7 +414,7 @@ bool value_from_python(const FunctionArg& arg, PyObject* object, oneop_value* va
       return to_tensors(object, value, memory);
     case ONEOP_TYPE_DTYPE:
       value->kind = ONEOP_VALUE_DTYPE;
-      return to_dtype(object, &value->value.i);
+      return to_dtype_code(object, &value->value.i);
     case ONEOP_TYPE_DEVICE:
       return to_device(object, value, memory);
     case ONEOP_TYPE_GENERATOR:

@@ -28,7 +28,7 @@ bool is_identifier(const std::string& name) {
 void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* side,
                 std::set<std::string>* taken) {
   for (const ArgDef& arg : args) {
-    const std::string where = "op " + quoted(op.name) + ": " + side + " " + quoted(arg.name);
+    const std::string where = "op " + in_quotes(op.name) + ": " + side + " " + in_quotes(arg.name);
     if (!is_identifier(arg.name)) {
       refuse(op.source, where + " is not an identifier");
     }
@@ -43,10 +43,10 @@ void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* si
 
 void check_op(const OpDef& op) {
   if (!is_identifier(op.name)) {
-    refuse(op.source, "op " + quoted(op.name) + ": the name is not an identifier");
+    refuse(op.source, "op " + in_quotes(op.name) + ": the name is not an identifier");
   }
   if (op.name.compare(0, 2, "__") == 0 || op.name == "name" || op.name == "_dir") {
-    refuse(op.source, "op " + quoted(op.name) + ": the name means something else in torch.ops");
+    refuse(op.source, "op " + in_quotes(op.name) + ": the name means something else in torch.ops");
   }
   std::set<std::string> taken;
   const bool needs_tensor = std::any_of(op.inputs.begin(), op.inputs.end(),
@@ -54,7 +54,7 @@ void check_op(const OpDef& op) {
   check_args(op, op.inputs, "input", &taken);
   check_args(op, op.outputs, "output", &taken);
   for (const AttrDef& attr : op.attrs) {
-    const std::string where = "op " + quoted(op.name) + ": attribute " + quoted(attr.name);
+    const std::string where = "op " + in_quotes(op.name) + ": attribute " + in_quotes(attr.name);
     if (!is_identifier(attr.name)) {
       refuse(op.source, where + " is not an identifier");
     }
@@ -64,12 +64,12 @@ void check_op(const OpDef& op) {
     if (attr.name == "device" && !needs_tensor) {
       refuse(op.source,
              where + " has a name that is taken: ops that may be called without tensors have a " +
-                 quoted(attr.name));
+                 in_quotes(attr.name));
     }
     if (attr.name == "output_counts" && op.has_open_outputs()) {
       refuse(op.source,
              where + " has a name that is taken: ops with a varying number of outputs have an " +
-                 quoted(attr.name));
+                 in_quotes(attr.name));
     }
     if (!is_attr_type(attr.type)) {
       refuse(op.source, where + " has the unknown type " + std::to_string(attr.type));
@@ -87,7 +87,7 @@ void check_op(const OpDef& op) {
 }
 
 void check_kernel(const KernelDef& kernel) {
-  const std::string where = "a kernel of op " + quoted(kernel.op_type_name);
+  const std::string where = "a kernel of op " + in_quotes(kernel.op_type_name);
   if (kernel.abi.create == nullptr || kernel.abi.compute == nullptr) {
     refuse(kernel.source, where + " has no create function: add .SetCreateFn<YourKernel>()");
   }
@@ -95,7 +95,7 @@ void check_kernel(const KernelDef& kernel) {
 
 void check_grad(const GradDef& grad) {
   if (grad.abi.generate == nullptr && grad.rule == nullptr) {
-    refuse(grad.source, "the gradient of op " + quoted(grad.op_type_name) +
+    refuse(grad.source, "the gradient of op " + in_quotes(grad.op_type_name) +
                             " has no generator: add .SetBackwardOpConfGenFn(fn)");
   }
 }
@@ -212,7 +212,7 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     const auto old = next.ops.find(op->name);
     if (!named.insert(op->name).second || (old != next.ops.end() && !is_old(old->second->source))) {
       throw Error("DuplicateOpError",
-                  "op " + quoted(op->name) + " is registered twice\n  first:  " +
+                  "op " + in_quotes(op->name) + " is registered twice\n  first:  " +
                       next.ops[op->name]->source.text() + "\n  second: " + op->source.text() +
                       "\n  op names are global: rename one of them");
     }
@@ -231,7 +231,7 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     const auto old = next.grads.find(grad->op_type_name);
     if (!graded.insert(grad->op_type_name).second ||
         (old != next.grads.end() && !is_old(old->second->source))) {
-      throw Error("RegistrationError", "op " + quoted(grad->op_type_name) +
+      throw Error("RegistrationError", "op " + in_quotes(grad->op_type_name) +
                                            " has two gradients\n  first:  " +
                                            next.grads[grad->op_type_name]->source.text() +
                                            "\n  second: " + grad->source.text());
@@ -244,7 +244,7 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     const auto old = next.forwards.find(forward->op_type_name);
     if (old != next.forwards.end() && !is_old(old->second->source)) {
       throw Error("RegistrationError",
-                  "op " + quoted(forward->op_type_name) +
+                  "op " + in_quotes(forward->op_type_name) +
                       " has two rules for forward-mode differentiation\n  first:  " +
                       old->second->source.text() + "\n  second: " + forward->source.text());
     }
@@ -270,7 +270,7 @@ const OpRecord& Registry::get(const std::string& name) const {
   if (record == nullptr) {
     const std::vector<std::string> names = op_names();
     throw Error("OpNotFoundError",
-                "no op " + quoted(name) + " is registered" + did_you_mean(name, names) +
+                "no op " + in_quotes(name) + " is registered" + did_you_mean(name, names) +
                     "\n  see oneop.list_ops() for the " + std::to_string(names.size()) +
                     " that are, or load its library: oneop.load(path)");
   }
@@ -300,13 +300,13 @@ std::vector<std::string> Registry::pending() const {
       continue;
     }
     for (const auto& kernel : kernels.second) {
-      lines.push_back("kernel of unknown op " + quoted(kernels.first) + " at " +
+      lines.push_back("kernel of unknown op " + in_quotes(kernels.first) + " at " +
                       kernel->source.text());
     }
   }
   for (const auto& grad : content_.grads) {
     if (content_.ops.count(grad.first) == 0) {
-      lines.push_back("gradient of unknown op " + quoted(grad.first) + " at " +
+      lines.push_back("gradient of unknown op " + in_quotes(grad.first) + " at " +
                       grad.second->source.text());
     }
   }

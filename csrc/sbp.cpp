@@ -17,21 +17,21 @@ int32_t add(oneop_sbp_sink* sink, const oneop_sbp* signature, int32_t count, one
 }
 
 void check(const OpDef& op, const Frame& frame, const SbpSignature& signature, bool knows_outputs) {
-  const std::string where = "op " + quoted(op.name) + ", SBP signature";
+  const std::string where = "op " + in_quotes(op.name) + ", SBP signature";
   const oneop_frame& abi = frame.get();
   const auto check_args = [&](const oneop_arg* args, int32_t count, bool knows_shapes) {
     for (int32_t a = 0; a < count; ++a) {
       for (int32_t i = args[a].first; i < args[a].first + args[a].count; ++i) {
         if (i >= static_cast<int32_t>(signature.size()) || signature[i].kind == ONEOP_SBP_UNSET) {
           throw Error("CheckError",
-                      where + " says nothing about " + quoted(args[a].name) +
+                      where + " says nothing about " + in_quotes(args[a].name) +
                           "\n  give it Split, Broadcast or PartialSum\n  defined at " +
                           op.source.text());
         }
         const bool is_split = signature[i].kind == ONEOP_SBP_SPLIT;
         const int32_t ndim = abi.tensors[i].ndim;
         if (is_split && knows_shapes && (signature[i].axis < 0 || signature[i].axis >= ndim)) {
-          throw Error("CheckError", where + " splits " + quoted(args[a].name) + " along axis " +
+          throw Error("CheckError", where + " splits " + in_quotes(args[a].name) + " along axis " +
                                         std::to_string(signature[i].axis) + ", it has " +
                                         std::to_string(ndim) + " axes\n  defined at " +
                                         op.source.text());
@@ -48,7 +48,7 @@ void check(const OpDef& op, const Frame& frame, const SbpSignature& signature, b
 oneop_reads inference_reads(const OpDef& op, const CallSpec& spec) {
   Frame frame(op, spec);
   Status status;
-  const std::string what = "op " + quoted(op.name);
+  const std::string what = "op " + in_quotes(op.name);
   status.check(op.abi.infer_logical(op.abi.self, frame.abi(), status.abi()), what);
   if (op.abi.infer_dtype != nullptr) {
     status.check(op.abi.infer_dtype(op.abi.self, frame.abi(), status.abi()), what);
@@ -60,7 +60,7 @@ oneop_reads inference_reads(const OpDef& op, const CallSpec& spec) {
 void spread_frame(const OpDef& op, const Spread& spread, Frame* frame) {
   const size_t tensors = frame->get().num_input_tensors + frame->get().num_output_tensors;
   if (spread.dims < 1 || spread.sbp.size() != tensors * spread.dims) {
-    throw Error("ArgumentError", "op " + quoted(op.name) + ": expected " +
+    throw Error("ArgumentError", "op " + in_quotes(op.name) + ": expected " +
                                      std::to_string(tensors * spread.dims) +
                                      " SBP entries, found " + std::to_string(spread.sbp.size()));
   }
@@ -87,7 +87,7 @@ SbpAnswer sbp_signatures(const OpRecord& record, const CallSpec& spec, int32_t p
   if (op.abi.get_sbp != nullptr) {
     Status status;
     status.check(op.abi.get_sbp(op.abi.self, frame.abi(), &sink.abi, status.abi()),
-                 "op " + quoted(op.name) + ", SBP function");
+                 "op " + in_quotes(op.name) + ", SBP function");
   }
   for (const SbpSignature& signature : sink.signatures) {
     check(op, frame, signature, knows_outputs);
@@ -106,10 +106,10 @@ SbpSignature infer_nd_sbp(const OpRecord& record, const CallSpec& spec, const Sp
   Sink sink{{sizeof(oneop_sbp_sink), &add}, {}};
   Status status;
   status.check(op.abi.infer_nd_sbp(op.abi.self, frame.abi(), &sink.abi, status.abi()),
-               "op " + quoted(op.name) + ", SBP inference");
+               "op " + in_quotes(op.name) + ", SBP inference");
   const size_t count = spread.sbp.size();
   if (sink.signatures.size() != 1 || sink.signatures[0].size() != count) {
-    throw Error("CheckError", "op " + quoted(op.name) +
+    throw Error("CheckError", "op " + in_quotes(op.name) +
                                   ", SBP inference: expected one signature with an entry for each "
                                   "tensor and mesh dimension\n  defined at " +
                                   op.source.text());
@@ -121,7 +121,7 @@ SbpSignature infer_nd_sbp(const OpRecord& record, const CallSpec& spec, const Sp
       chosen[i] = {ONEOP_SBP_BROADCAST, 0};  // what the author leaves alone
     }
     if (chosen[i].kind == ONEOP_SBP_SPLIT && (chosen[i].axis < 0 || chosen[i].axis >= ndim)) {
-      throw Error("CheckError", "op " + quoted(op.name) + ", SBP inference splits tensor " +
+      throw Error("CheckError", "op " + in_quotes(op.name) + ", SBP inference splits tensor " +
                                     std::to_string(i / spread.dims) + " along axis " +
                                     std::to_string(chosen[i].axis) + ", it has " +
                                     std::to_string(ndim) + " axes\n  defined at " +
@@ -148,7 +148,7 @@ std::vector<LogicalTensor> infer_physical(const OpRecord& record, const CallSpec
   spread_frame(op, spread, &frame);
   frame.abi()->logical_tensors = logical.empty() ? nullptr : logical.data();
   Status status;
-  const std::string what = "op " + quoted(op.name) + ", physical inference";
+  const std::string what = "op " + in_quotes(op.name) + ", physical inference";
   const auto infer =
       op.abi.infer_physical != nullptr ? op.abi.infer_physical : op.abi.infer_logical;
   status.check(infer(op.abi.self, frame.abi(), status.abi()), what);

@@ -51,7 +51,7 @@ void register_cleaner() {
   lists.is_registered = true;
 }
 
-void release(void* context) {
+void release_block(void* context) {
   auto* block = static_cast<Block*>(context);
   Lists& mine = lists;
   const int c = block->size_class;
@@ -85,7 +85,7 @@ class SmallCache final : public c10::Allocator {
     } else {
       block = make(c);
     }
-    return {block->data(), block, &release, c10::Device(c10::kCPU)};
+    return {block->data(), block, &release_block, c10::Device(c10::kCPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* dest, const void* src, std::size_t count) const override {

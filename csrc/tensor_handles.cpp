@@ -18,7 +18,7 @@ thread_local Kept kept;
 void retain(oneop_handle handle) {
   c10::raw::intrusive_ptr::incref(static_cast<c10::intrusive_ptr_target*>(handle));
 }
-void release(oneop_handle handle) {
+void release_handle(oneop_handle handle) {
   c10::raw::intrusive_ptr::decref(static_cast<c10::intrusive_ptr_target*>(handle));
 }
 
@@ -85,7 +85,7 @@ void check_function(Status* status, int32_t code, const std::string& what) {
 
 void fill_tensor_services(oneop_host* table) {
   table->retain = &retain;
-  table->release = &release;
+  table->release = &release_handle;
   table->view = &view;
   table->requires_grad = &requires_grad;
   table->find_op = &find_op;

@@ -17,7 +17,7 @@ c10::OperatorHandle find_torch_op(const std::string& name) {
   const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
   const auto op = c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
   if (!op.has_value()) {
-    throw Error("OpNotFoundError", "torch has no op " + quoted(name));
+    throw Error("OpNotFoundError", "torch has no op " + in_quotes(name));
   }
   return *op;
 }
@@ -48,8 +48,8 @@ const char* kind_name(int32_t kind) {
 
 [[noreturn]] void refuse(const c10::OperatorHandle& op, size_t i, const oneop_value& value) {
   const c10::Argument& argument = op.schema().arguments()[i];
-  throw Error("ArgumentError", "argument " + quoted(argument.name()) + " of " +
-                                   quoted(c10::toString(op.operator_name())) + ": expected " +
+  throw Error("ArgumentError", "argument " + in_quotes(argument.name()) + " of " +
+                                   in_quotes(c10::toString(op.operator_name())) + ": expected " +
                                    argument.real_type()->str() + ", found " +
                                    kind_name(value.kind) + "\n  it is " + c10::str(op.schema()));
 }
@@ -191,7 +191,7 @@ torch::jit::Stack make_arguments(const c10::OperatorHandle& op, const oneop_valu
                                  int32_t num_args) {
   const auto& arguments = op.schema().arguments();
   if (static_cast<size_t>(num_args) > arguments.size()) {
-    throw Error("ArgumentError", quoted(c10::toString(op.operator_name())) + " takes " +
+    throw Error("ArgumentError", in_quotes(c10::toString(op.operator_name())) + " takes " +
                                      std::to_string(arguments.size()) + " arguments, given are " +
                                      std::to_string(num_args) + "\n  it is " +
                                      c10::str(op.schema()));
@@ -210,8 +210,8 @@ torch::jit::Stack make_arguments(const c10::OperatorHandle& op, const oneop_valu
     } else if (arguments[i].default_value().has_value()) {
       stack.push_back(*arguments[i].default_value());
     } else {
-      throw Error("ArgumentError", quoted(c10::toString(op.operator_name())) +
-                                       " needs the argument " + quoted(arguments[i].name()) +
+      throw Error("ArgumentError", in_quotes(c10::toString(op.operator_name())) +
+                                       " needs the argument " + in_quotes(arguments[i].name()) +
                                        "\n  it is " + c10::str(op.schema()));
     }
   }
@@ -228,7 +228,7 @@ std::vector<at::Tensor> take_results(const c10::OperatorHandle& op, torch::jit::
         tensors.push_back(std::move(tensor));
       }
     } else {
-      throw Error("OpNotImplementedError", quoted(c10::toString(op.operator_name())) +
+      throw Error("OpNotImplementedError", in_quotes(c10::toString(op.operator_name())) +
                                                " returns something else than tensors");
     }
   }
@@ -243,7 +243,8 @@ int32_t count_results(const c10::FunctionSchema& schema, const std::string& name
     is_open = is_open || list != nullptr;
     const c10::TypePtr type = list == nullptr ? result.type() : list->getElementType();
     if (type->kind() != c10::TypeKind::TensorType) {
-      throw Error("OpNotImplementedError", quoted(name) + " returns something else than tensors");
+      throw Error("OpNotImplementedError",
+                  in_quotes(name) + " returns something else than tensors");
     }
   }
   return is_open ? -1 : static_cast<int32_t>(schema.returns().size());
@@ -266,7 +267,7 @@ RecordedCall::RecordedCall(const char* name, const oneop_value* args, int32_t nu
       num_outputs_(count_results(op_.schema(), name_)) {
   if (op_.schema().is_mutable()) {
     throw Error("OpNotImplementedError",
-                quoted(this->name()) +
+                in_quotes(this->name()) +
                     " changes its arguments, which others may still need\n  use the op that "
                     "returns a new tensor, as aten::add in place of aten::add_");
   }

@@ -88,6 +88,14 @@ def csrc_dir() -> Path:
     )
 
 
+def core_sources(csrc: Path) -> list[Path]:
+    """Return what is compiled: the files of csrc/units, each of which includes several sources, else all sources.
+
+    Most of the time of a small source goes into torch's headers; in a unit they are read once for all its sources.
+    """
+    return sorted((csrc / "units").glob("*.cpp")) or sorted(csrc.glob("*.cpp"))
+
+
 def plan_core(torch: TorchInstall) -> Plan:
     """Return how the core is built. Raises `BuildError` if something it needs is missing."""
     csrc, cxx = csrc_dir(), find_cxx()
@@ -104,7 +112,7 @@ def plan_core(torch: TorchInstall) -> Plan:
         kind="core",
         name="_core",
         file_name=f"_core{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}",
-        units=tuple(Unit(source=path, compiler=cxx, flags=flags) for path in sorted(csrc.glob("*.cpp"))),
+        units=tuple(Unit(source=path, compiler=cxx, flags=flags) for path in core_sources(csrc)),
         linker=cxx,
         link_flags=(
             f"-L{libraries}",

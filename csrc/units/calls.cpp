@@ -1,0 +1,18 @@
+// units/calls.cpp: a unit of the core's build. What runs a call.
+#include "../calls.cpp"
+
+#include "../call_binding.cpp"
+#include "../call_entry.cpp"
+#include "../compute.cpp"
+#include "../direct_call.cpp"
+#include "../fallback.cpp"
+#include "../host_cache.cpp"
+#include "../kernel_run.cpp"
+#include "../library_call.cpp"
+#include "../orderly_call.cpp"
+#include "../sharded_calls.cpp"
+#include "../small_cache.cpp"
+#include "../tensor_handles.cpp"
+#include "../thread_cache.cpp"
+#include "../torch_call.cpp"
+#include "../torch_op.cpp"

@@ -1,0 +1,15 @@
+// units/engine.cpp: a unit of the core's build. What is known of ops: definitions, libraries,
+// inference, kernels, plans.
+#include "../call_spec.cpp"
+#include "../error.cpp"
+#include "../frame.cpp"
+#include "../functions.cpp"
+#include "../generators.cpp"
+#include "../host.cpp"
+#include "../match.cpp"
+#include "../plan.cpp"
+#include "../plugin.cpp"
+#include "../registry.cpp"
+#include "../sbp.cpp"
+#include "../symbolic.cpp"
+#include "../values.cpp"

@@ -1,0 +1,15 @@
+// units/python.cpp: a unit of the core's build. What Python sees: functions, kernels and gradients
+// in Python, the module.
+#include "../functional.cpp"
+#include "../module.cpp"
+#include "../python_attr.cpp"
+#include "../python_error.cpp"
+#include "../python_grad.cpp"
+#include "../python_infer.cpp"
+#include "../python_native.cpp"
+#include "../python_numpy.cpp"
+#include "../python_op.cpp"
+#include "../python_ref.cpp"
+#include "../python_spec.cpp"
+#include "../python_tensor.cpp"
+#include "../python_value.cpp"
