@@ -108,9 +108,10 @@ Functions& Functions::global() {
   return *functions;
 }
 
-void Functions::add(const std::string& library, std::vector<FunctionPtr> defs) {
+Functions::Change Functions::prepare(const std::string& library,
+                                     const std::vector<FunctionPtr>& defs) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<FunctionPtr> next;
+  Change next;
   for (const FunctionPtr& def : all_) {
     if (def->source.library != library) {
       next.push_back(def);
@@ -127,7 +128,12 @@ void Functions::add(const std::string& library, std::vector<FunctionPtr> defs) {
     }
     next.push_back(def);
   }
-  all_ = std::move(next);
+  return next;
+}
+
+void Functions::commit(Change* change) noexcept {
+  std::lock_guard<std::mutex> lock(mutex_);
+  all_.swap(*change);
   ++version_;
 }
 

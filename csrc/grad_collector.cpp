@@ -60,7 +60,8 @@ bool GradCollector::is_made(int32_t blob) const {
 }
 
 void GradCollector::add_op(const oneop_grad_op& abi) {
-  const OpDef& op = *Registry::global().get(abi.op_type_name).op;
+  const RecordPtr record = Registry::global().get(abi.op_type_name);
+  const OpDef& op = *record->op;
   const std::string where = "backward op " + in_quotes(op.name);
   GradStep step;
   step.op = op.name;

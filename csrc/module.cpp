@@ -13,6 +13,7 @@
 #include "kernel_run.h"
 #include "plugin.h"
 #include "python_op.h"
+#include "registration.h"
 #include "sbp.h"
 #include "sharded_calls.h"
 #include "tensor_rules.h"
@@ -24,36 +25,28 @@ namespace py = pybind11;
 namespace oneop {
 namespace {
 
-// Publishes new definitions to torch; the names whose schema changed.
-std::vector<std::string> define_all(const std::vector<OpSlot*>& slots) {
-  std::vector<std::string> changed;
-  for (OpSlot* slot : slots) {
-    if (TorchOp::define(slot)) {
-      changed.push_back(slot->name);
-    }
-  }
-  return changed;
-}
-
 py::dict load_library(const std::string& path, const std::string& library) {
   return raising([&] {
     const LibraryDefs defs = read_library(path, library);
-    const std::vector<OpSlot*> slots = Registry::global().add(defs);
-    py::dict result;
-    result["changed"] = define_all(slots);
-    py::list ops;
-    for (const OpSlot* slot : slots) {
-      ops.append(slot->name);
+    Registered done;
+    {
+      py::gil_scoped_release released;
+      done = register_library(defs);
     }
-    result["ops"] = ops;
-    Functions::global().add(library, defs.functions);
+    py::dict result;
+    result["ops"] = done.ops;
+    result["changed"] = done.changed;
     return result;
   });
 }
 
 // What oneop.authoring describes; see python_op.h.
 std::vector<std::string> register_python(const py::dict& description) {
-  return raising([&] { return define_all(Registry::global().add(read_python(description))); });
+  return raising([&] {
+    const LibraryDefs defs = read_python(description);
+    py::gil_scoped_release released;
+    return register_library(defs).changed;
+  });
 }
 
 // The Python function that torch may trace through for these tensors, or None.
@@ -67,8 +60,8 @@ py::object composition_of(const std::string& name,
       }
       call.counts.push_back(static_cast<int32_t>(tensors.size()));
     }
-    const auto* kernel = dynamic_cast<const PythonKernel*>(
-        find_composition(Registry::global().get(name), call, false));
+    const RecordPtr record = Registry::global().get(name);
+    const auto* kernel = dynamic_cast<const PythonKernel*>(find_composition(*record, call, false));
     return kernel == nullptr ? py::object(py::none())
                              : py::reinterpret_borrow<py::object>(kernel->function.get());
   });
@@ -124,7 +117,8 @@ py::dict kernel_info(const KernelDef& kernel) {
 
 py::dict op_info(const std::string& name) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     const OpDef& op = *record.op;
     py::dict info;
     info["name"] = op.name;
@@ -179,7 +173,8 @@ py::tuple list_sbp(const std::string& name, const TensorsByArgument& inputs,
                    const std::vector<int32_t>& output_counts, const py::dict& attrs,
                    int32_t parallel_num) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     const SbpAnswer answer = sbp_signatures(
         record, make_call_spec(*record.op, inputs, output_counts, attrs), parallel_num);
     py::list signatures;
@@ -213,7 +208,8 @@ py::list nd_sbp(const std::string& name, const TensorsByArgument& inputs,
                 const std::vector<int32_t>& output_counts, const py::dict& attrs,
                 const SbpEntries& hints, int32_t dims, int32_t parallel_num) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     return sbp_to_python(infer_nd_sbp(record,
                                       make_call_spec(*record.op, inputs, output_counts, attrs),
                                       make_spread(hints, dims, parallel_num, 0)));
@@ -227,7 +223,8 @@ TensorSpecs infer_outputs(const std::string& name, const TensorsByArgument& inpu
                           const SbpEntries& sbp, int32_t dims, int32_t parallel_num,
                           int32_t parallel_id, const TensorSpecs& logical) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     Spread spread = make_spread(sbp, dims, parallel_num, parallel_id);
     for (const auto& [shape, dtype] : logical) {
       spread.logical.emplace_back(shape, to_abi(dtype));
@@ -260,7 +257,10 @@ py::capsule snapshot() {
 
 std::vector<std::string> restore(const py::capsule& capsule) {
   const auto& content = *capsule.get_pointer<SnapshotPtr>();
-  return raising([&] { return define_all(Registry::global().restore(*content)); });
+  return raising([&] {
+    py::gil_scoped_release released;
+    return restore_registry(*content).changed;
+  });
 }
 
 }  // namespace

@@ -27,6 +27,29 @@ int32_t kind_of(PyObject* exception) {
 }
 
 Raised take_raised() {
+  Raised raised;
+  raised.exception = take_exception();
+  PyObject* value = raised.exception.get();
+  raised.kind = kind_of(value);
+  raised.text = Py_TYPE(value)->tp_name;
+  PyObject* text = PyObject_Str(value);
+  PyObject* utf8 =
+      text == nullptr ? nullptr : PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+  if (utf8 != nullptr && PyBytes_GET_SIZE(utf8) > 0) {
+    raised.text += std::string(": ") + PyBytes_AS_STRING(utf8);
+  }
+  PyErr_Clear();
+  Py_XDECREF(utf8);
+  Py_XDECREF(text);
+  return raised;
+}
+
+}  // namespace
+
+PyShared take_exception() {
+  if (PyErr_Occurred() == nullptr) {
+    return nullptr;
+  }
   PyObject* type = nullptr;
   PyObject* value = nullptr;
   PyObject* traceback = nullptr;
@@ -35,24 +58,12 @@ Raised take_raised() {
   if (traceback != nullptr) {
     PyException_SetTraceback(value, traceback);
   }
-  Raised raised;
-  raised.kind = kind_of(value);
-  raised.text = Py_TYPE(value)->tp_name;
-  PyObject* text = PyObject_Str(value);
-  const char* utf8 = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
-  if (utf8 != nullptr && *utf8 != 0) {
-    raised.text += std::string(": ") + utf8;
-  }
-  PyErr_Clear();
-  Py_XDECREF(text);
-  raised.exception = share(value);
+  PyShared exception = share(value);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(traceback);
-  return raised;
+  return exception;
 }
-
-}  // namespace
 
 PyShared share(PyObject* object) {
   if (object == nullptr) {

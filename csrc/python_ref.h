@@ -38,6 +38,9 @@ class ReleaseGil {
 using PyShared = std::shared_ptr<PyObject>;
 PyShared share(PyObject* object);  // adds a reference; null gives null
 
+// The exception that is set, which is cleared; null if there is none.
+PyShared take_exception();
+
 // Takes the exception that is set and makes an Error of it: class by its own class, the text it
 // has, itself as the cause. `what` names the op and the act.
 Error raised_error(const std::string& what, const Source& source);

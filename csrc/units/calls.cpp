@@ -11,6 +11,8 @@
 #include "../library_call.cpp"
 #include "../orderly_call.cpp"
 #include "../sharded_calls.cpp"
+#include "../redefinition.cpp"
+#include "../registration.cpp"
 #include "../small_cache.cpp"
 #include "../tensor_handles.cpp"
 #include "../thread_cache.cpp"
