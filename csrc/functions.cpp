@@ -77,10 +77,14 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
   def->source = {text(def->abi.file), def->abi.line, library};
   def->bind_python = def->abi.bind_python != 0;
   def->return_type = def->abi.return_type;
-  for (int32_t i = 0; i < def->abi.num_return_names; ++i) {
+  const std::string what = "function " + in_quotes(def->name) + ", ";
+  const int32_t num_return_names =
+      checked_count(def->abi.num_return_names, def->abi.return_names, what + "num_return_names");
+  for (int32_t i = 0; i < num_return_names; ++i) {
     def->return_names.push_back(text(def->abi.return_names[i]));
   }
-  for (int32_t i = 0; i < def->abi.num_args; ++i) {
+  const int32_t num_args = checked_count(def->abi.num_args, def->abi.args, what + "num_args");
+  for (int32_t i = 0; i < num_args; ++i) {
     const oneop_function_arg abi = take(def->abi.args[i]);
     FunctionArg arg;
     arg.name = text(abi.name);

@@ -2,6 +2,7 @@
 // the same call before, else through the dispatcher.
 #include "library_call.h"
 
+#include "abi_read.h"
 #include "orderly_call.h"
 #include "tensor_handles.h"
 
@@ -281,6 +282,9 @@ class Call {
 
 int32_t dispatch_call(const oneop_call* call, oneop_handle* outputs, oneop_status* status) {
   return guard_service(status, [&] {
+    checked_count(call->num_inputs, call->inputs, "oneop_call.num_inputs");
+    checked_count(call->num_outputs, outputs, "oneop_call.num_outputs");
+    checked_count(call->num_attrs, call->attrs, "oneop_call.num_attrs");
     const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
                                             : TorchOp::find(call->op_type_name);
     if (!run_orderly(op, *call, outputs)) {

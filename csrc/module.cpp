@@ -25,14 +25,35 @@ namespace py = pybind11;
 namespace oneop {
 namespace {
 
-py::dict load_library(const std::string& path, const std::string& library) {
+// Any bytes may be in a file name.
+std::string path_of(const py::object& path) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) {
+    throw py::error_already_set();
+  }
+  const auto owner = py::reinterpret_steal<py::bytes>(bytes);
+  return owner;
+}
+
+// As Python shows file names and other texts of libraries.
+py::str py_text(const std::string& text) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (made == nullptr) {
+    throw py::error_already_set();
+  }
+  return py::reinterpret_steal<py::str>(made);
+}
+
+py::dict load_library(const py::object& path, const py::object& library) {
   return raising([&] {
-    const LibraryDefs defs = read_library(path, library);
+    const LibraryDefs defs = read_library(path_of(path), path_of(library));
     Registered done;
     {
       py::gil_scoped_release released;
       done = register_library(defs);
     }
+    drop_released();
     py::dict result;
     result["ops"] = done.ops;
     result["changed"] = done.changed;
@@ -44,8 +65,13 @@ py::dict load_library(const std::string& path, const std::string& library) {
 std::vector<std::string> register_python(const py::dict& description) {
   return raising([&] {
     const LibraryDefs defs = read_python(description);
-    py::gil_scoped_release released;
-    return register_library(defs).changed;
+    Registered done;
+    {
+      py::gil_scoped_release released;
+      done = register_library(defs);
+    }
+    drop_released();
+    return done.changed;
   });
 }
 
@@ -69,9 +95,9 @@ py::object composition_of(const std::string& name,
 
 py::dict source_info(const Source& source) {
   py::dict info;
-  info["file"] = source.file;
+  info["file"] = py_text(source.file);
   info["line"] = source.line;
-  info["library"] = source.library;
+  info["library"] = py_text(source.library);
   return info;
 }
 
@@ -95,7 +121,7 @@ py::dict kernel_info(const KernelDef& kernel) {
   info["op"] = kernel.op_type_name;
   info["source"] = source_info(kernel.source);
   info["priority"] = kernel.priority;
-  info["predicate"] = kernel.predicate;
+  info["predicate"] = py_text(kernel.predicate);
   info["language"] = kernel.language;
   py::list devices;
   py::list dtypes;
@@ -106,7 +132,7 @@ py::dict kernel_info(const KernelDef& kernel) {
     } else if (fact.kind == ONEOP_FACT_DTYPE) {
       dtypes.append(py::make_tuple(fact.arg, fact.index, dtype_name(fact.value)));
     } else {
-      others.append(fact.text);
+      others.append(py_text(fact.text));
     }
   }
   info["devices"] = devices;
@@ -308,6 +334,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("kernel_sync", &oneop::kernel_sync);
   m.def("set_host_cache_limit", &oneop::set_host_cache_limit, py::arg("bytes"));
   m.def("host_cache_held", &oneop::host_cache_held);
+  m.def("empty_host_cache", &oneop::empty_host_cache, py::call_guard<py::gil_scoped_release>());
   m.def("snapshot", &oneop::snapshot);
   m.def("restore", &oneop::restore, py::arg("snapshot"));
 }

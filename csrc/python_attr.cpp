@@ -186,7 +186,8 @@ std::string repr_of(PyObject* object) {
   return text;
 }
 
-// An interrupt in the object's own code goes on as itself. Ctrl-C gives it no text: say where it was.
+// An interrupt in the object's own code goes on as itself. Ctrl-C gives it no text: say where it
+// was.
 void name_interrupt(PyObject* exception, const std::string& where) {
   if (exception == nullptr || !PyErr_GivenExceptionMatches(exception, PyExc_KeyboardInterrupt)) {
     return;
