@@ -227,7 +227,7 @@ def tensors(builder):
     [
         ("misread", 'error 2 - tensor "in" of op "misread" holds kFloat, the kernel asks for dptr<double>'),
         ("miswrite", 'error 2 - tensor "out" of op "miswrite" holds kFloat, the kernel asks for mut_dptr<int32_t>'),
-        ("misnamed", 'error 4 - op "misnamed" has no argument "inn"; its arguments are: in, bias, out'),
+        ("misnamed", 'error 4 - op "misnamed" has no argument "inn"; its arguments are: in, out'),
         ("thread_error", "Check failed: i < 1 ("),
         ("cuda_stream", "error 2 - the stream is one of kCPU, the kernel wants an ep::CudaStream"),
         ("foreign", "error 1 - std::bad_alloc"),
