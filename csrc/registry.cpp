@@ -155,6 +155,7 @@ void Registry::publish(const std::string& name) {
   const auto op = content_.ops.find(name);
   if (op == content_.ops.end()) {
     slot->record.store(nullptr, std::memory_order_release);
+    epoch_.fetch_add(1, std::memory_order_release);
     return;
   }
   auto record = std::make_unique<OpRecord>(op->second);
@@ -171,6 +172,7 @@ void Registry::publish(const std::string& name) {
     record->forward = forward->second;
   }
   slot->record.store(record.get(), std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_release);
   records_.push_back(std::move(record));
 }
 

@@ -48,6 +48,8 @@ class Registry {
   const OpRecord& get(const std::string& name) const;  // throws OpNotFoundError
   OpSlot* find_slot(const std::string& name) const;    // null if unknown
   std::vector<std::string> op_names() const;
+  // Another number after each change of any record; cheap enough to ask at every call.
+  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   // Kernels and gradients whose op is not registered.
   std::vector<std::string> pending() const;
 
@@ -68,6 +70,7 @@ class Registry {
   void publish(const std::string& name);
 
   mutable std::mutex mutex_;
+  std::atomic<uint64_t> epoch_{0};
   Snapshot content_;
   std::map<std::string, std::unique_ptr<OpSlot>> slots_;
   // Records are never freed: a call that started before a registration may still use an old one.
