@@ -4,6 +4,9 @@
 #include <ATen/ScalarOps.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
+#include <algorithm>
+#include <set>
+
 #include "call_spec.h"
 #include "error.h"
 #include "job.h"
@@ -121,6 +124,20 @@ class OpsSeen {
       records_.emplace_back(slot, slot->record.load(std::memory_order_acquire));
     }
   }
+  // Forgets ops that cannot matter to a trace in which these are called. One whose kernel is a
+  // composition of torch's ops may have left no call of its own in it.
+  void keep(const std::set<std::string>& called) {
+    const auto is_needless = [&](const std::pair<const OpSlot*, const OpRecord*>& seen) {
+      if (seen.second == nullptr) {
+        return true;
+      }
+      const auto& kernels = seen.second->kernels;
+      return called.count(seen.first->name) == 0 &&
+             std::none_of(kernels.begin(), kernels.end(),
+                          [](const auto& kernel) { return kernel->language == "torch"; });
+    };
+    records_.erase(std::remove_if(records_.begin(), records_.end(), is_needless), records_.end());
+  }
   // True if all ops are what they were; then calls need not ask again until the next registration.
   bool are_current() {
     const uint64_t epoch = Registry::global().epoch();
@@ -195,6 +212,7 @@ void bind_jobs(py::module_& m) {
       .def("__exit__", [](JobGate& gate, const py::args&) { gate.leave(); });
   py::class_<OpsSeen>(m, "OpsSeen")
       .def(py::init<>())
+      .def("keep", &OpsSeen::keep, py::arg("called"))
       .def("are_current", &OpsSeen::are_current)
       .def_property_readonly("epoch", &OpsSeen::epoch);
   m.def("registry_epoch", [] { return Registry::global().epoch(); });

@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._library.utils import is_impure
 
 from oneop._runtime import core
 from oneop.errors import ArgumentError
 from oneop.jobs.device import DeviceRunner
-from oneop.jobs.locks import tracing_alone
+from oneop.jobs.locks import no_modes, tracing_alone
 from oneop.jobs.passes import simplify
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.planner import JobPlan, plan_job
 from oneop.jobs.program import BoundJob, bind_job
+from oneop.jobs.schema import is_op, is_ours
 from oneop.jobs.session import Draft, Session, current_session
 from oneop.jobs.trace import TracedJob, TraceRequest, trace_job
 from oneop.jobs.write_back import check_changed_inputs
@@ -49,6 +51,7 @@ class CompiledJob:
             if traced.device.type == "cuda":
                 self.runner = DeviceRunner(self.bound, from_host=from_host)
         elif backend == "inductor":
+            _refuse_dropped_calls(traced)
             self._function = torch.compile(traced.graph, backend="inductor", fullgraph=True)
         else:
             self._function = traced.graph
@@ -162,6 +165,16 @@ class CompiledJob:
         return self.bound.plan
 
 
+def _refuse_dropped_calls(traced: TracedJob) -> None:
+    """Raise `ArgumentError` for ops without results that torch.compile would leave out."""
+    for node in traced.graph.graph.nodes:
+        if is_op(node) and not node.target._schema.returns and not is_impure(node.target):
+            raise ArgumentError(
+                f'job "{traced.name}": the backend "inductor" drops {node.target}, which returns nothing and has no '
+                'declared effect\n  use the backend "planned", which keeps it'
+            )
+
+
 class Compilation:
     """How a job is compiled, and the result: made at first use, and again when an op of it was registered again."""
 
@@ -186,7 +199,7 @@ class Compilation:
         compiled = self._compiled
         if compiled is not None and compiled.is_current():
             return compiled
-        with tracing_alone(f'tracing job "{self._request.name}"'):
+        with tracing_alone(f'tracing job "{self._request.name}"'), no_modes():
             compiled = self._compiled
             if compiled is None or not compiled.is_current():
                 compiled = self._compiled = self._compile()
@@ -200,6 +213,7 @@ class Compilation:
         session = self._session or current_session()
         draft = Draft(session)
         traced = trace_job(self._request, draft)
+        ops.keep({node.target._opname for node in traced.graph.graph.nodes if is_ours(node)})
         compiled = CompiledJob(traced, self._backend, ops, session.lock, self._from_host)
         if self._check is not None:
             self._check(traced)

@@ -1,4 +1,7 @@
-"""The locks of jobs as Python uses them; `csrc/job_lock.h` says which there are and in which order they are taken."""
+"""What tracing and running need around them: locks, and freedom from the modes of the calling thread.
+
+`csrc/job_lock.h` says which locks there are and in which order they are taken.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import functools
 import sys
 from collections.abc import Iterator
 from typing import Any
+
+import torch
 
 from oneop._runtime import core
 from oneop.errors import ArgumentError
@@ -51,4 +56,20 @@ def torch_tracing_alone() -> Iterator[None]:
     """
     module = sys.modules.get("torch._dynamo.convert_frame")
     with module.compile_lock if module is not None else contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def no_modes() -> Iterator[None]:
+    """Trace and plan as if the job were called at the top of a program.
+
+    Variables and buffers that are made under `inference_mode` could not be changed outside it, no gradients come under
+    `no_grad`, and casts by `autocast` would stay in the job.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
         yield

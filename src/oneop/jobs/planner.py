@@ -248,7 +248,8 @@ class _Planner:
             self._add_outputs(i, node, values, step, {})
             self.steps.append(step)
             return
-        all_there = isinstance(node.meta["val"], torch.Tensor) or (values and len(values) == len(node.meta["val"]))
+        found = node.meta.get("val")
+        all_there = isinstance(found, torch.Tensor) or bool(values and len(values) == len(found))
         has_out = all_there and out_variant(node.target) is not None
         step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
         shared = {}

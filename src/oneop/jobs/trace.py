@@ -10,9 +10,8 @@ inputs, the variables and the state of the optimizer; nothing of Python is left 
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +22,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.utils import _pytree as pytree
 
 from oneop.errors import ArgumentError
+from oneop.jobs.captured import unchanged_captures
 from oneop.jobs.consistent import ConsistentView, view_of
 from oneop.jobs.context import JobContext, Watch, tracing
 from oneop.jobs.locks import torch_tracing_alone
@@ -106,36 +106,24 @@ def trace_job(request: TraceRequest, draft: Draft) -> TracedJob:
     """Return the graph of a job. Errors of the function pass through, with a note that names the job.
 
     It is on the device of the request, else where its first `scope.placement` says, else on the CPU. Variables that it
-    makes are in the draft. The caller is tracing alone, see `locks`.
+    makes are in the draft. The caller is tracing alone and in no mode, see `locks`.
     """
     name = request.name
     try:
-        with _no_modes():
-            return _trace(request, draft)
+        return _trace(request, draft)
     except (DynamicOutputShapeException, DataDependentOutputException) as error:
         raise ArgumentError(
             f'job "{name}": what {error.func} gives depends on the data, and a job is planned before there are any\n'
             "  compute it outside the job, or use an op of fixed shape such as torch.where"
         ) from error
+    except UnicodeDecodeError as error:
+        raise ArgumentError(
+            f'job "{name}": an attribute of type bytes holds {error.object!r}, which is not text, and torch\'s tracer '
+            "passes attributes as text\n  call the op outside the job, or encode the bytes, for example by base64"
+        ) from error
     except Exception as error:
         error.add_note(f'while tracing job "{name}"')
         raise
-
-
-@contextlib.contextmanager
-def _no_modes() -> Iterator[None]:
-    """Trace as if the job were called at the top of a program.
-
-    Variables that are made under `inference_mode` could never be trained, no gradients come under `no_grad`, and casts
-    by `autocast` would stay in the job for ever.
-    """
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, enabled=False))
-        yield
 
 
 def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
@@ -168,7 +156,7 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
             return leaves[spec.name]
 
         context = JobContext(name, is_train, make_variable, request.data_type)
-        with tracing(context):
+        with tracing(context), unchanged_captures():
             results = fn(*(values if view is None else map(view.spread_input, values)))
         flat, spec = pytree.tree_flatten(() if results is None else results)
         _check_results(name, flat)
@@ -214,7 +202,7 @@ def _discover(request: TraceRequest) -> JobContext:
             return torch.empty(spec.shape, dtype=spec.dtype, device=device, requires_grad=trains)
 
         context = JobContext(name, is_train, make_variable, request.data_type)
-        with tracing(context):
+        with tracing(context), unchanged_captures():
             request.fn(*[torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in request.inputs])
     if is_train and context.minimized is None:
         raise ArgumentError(
