@@ -370,7 +370,7 @@ def run_round(seed: int, seconds: float = 6.0, subjects: int = 3) -> str:
             return "gc"
 
         def redefiner(own):
-            time.sleep(own.uniform(0.1, 0.8))
+            time.sleep(own.uniform(0.5, 1.5))
             return redefinition.redefine()
 
         roles = [
