@@ -171,6 +171,8 @@ void JobProgram::for_each_step(const Act& act) {
   follow_stream();
   at::AutoDispatchBelowADInplaceOrView below;
   c10::AutoGradMode no_grad(false);
+  // A job was traced without autocast and runs without it, wherever it is called.
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   torch::jit::Stack stack;
   size_t i = 0;
   try {

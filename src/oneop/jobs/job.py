@@ -83,7 +83,7 @@ class CompiledJob:
     def time_steps(self, count: int) -> list[float]:
         """Run the steps on what the buffers hold and return their least seconds; variables stay as they are."""
         assert self.bound is not None
-        with self.gate, torch.inference_mode(False), torch.no_grad():
+        with self.gate, no_modes(), torch.no_grad():
             before = [value.clone() for value in self.traced.held] if self.traced.changes_held else []
             try:
                 self._set_rate()
@@ -131,7 +131,7 @@ class CompiledJob:
         for number in self.traced.changed_inputs:  # a run that fails leaves the caller's tensors alone
             given[number] = inputs[number].to(self.traced.device, copy=True)
         rates = [self.traced.rate] if self.traced.rate is not None else []
-        with torch.inference_mode(False), torch.no_grad():
+        with no_modes(), torch.no_grad():
             return list(self._function(given, list(self.traced.held), rates)), given
 
     def _what_failed(self, versions: Sequence[int]) -> str:

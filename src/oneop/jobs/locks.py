@@ -61,7 +61,7 @@ def torch_tracing_alone() -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_modes() -> Iterator[None]:
-    """Trace and plan as if the job were called at the top of a program.
+    """Trace, plan or run as if the job were called at the top of a program.
 
     Variables and buffers that are made under `inference_mode` could not be changed outside it, no gradients come under
     `no_grad`, and casts by `autocast` would stay in the job.

@@ -125,6 +125,13 @@ class SGD(Optimizer):
         is_fused: bool,
     ) -> None:
         """Step against the gradient."""
+        if not is_fused:
+            for value, grad, state in zip(values, grads, states, strict=True):
+                step = grad + value * self._weight_decay if self._weight_decay else grad
+                if self._momentum:
+                    step = state["momentum"].mul_(self._momentum).add_(step)
+                value.sub_(step * rate)
+            return
         torch.ops.aten._fused_sgd_.tensor_lr(
             values,
             grads,
