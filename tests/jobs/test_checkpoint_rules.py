@@ -136,9 +136,7 @@ def test_saving_inside_a_step(tmp_path):
         return loss
 
     train(ONE)
-    assert found == [
-        "checkpoint.save: this thread is inside a run of a job, the step is not finished\n  save after it"
-    ]
+    assert found == ["checkpoint.save: this thread is inside a run of a job, the step is not finished\n  save after it"]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -324,6 +324,6 @@ def test_bytes():
     with pytest.raises(ArgumentError) as caught:
         oneop.compile_job(lambda x: op(x, tag=b"\xff\x00"), [A], name="raw")
     assert str(caught.value) == (
-        'job "raw": an attribute of type bytes holds b\'\\xff\\x00\', which is not text, and torch\'s tracer passes '
+        "job \"raw\": an attribute of type bytes holds b'\\xff\\x00', which is not text, and torch's tracer passes "
         "attributes as text\n  call the op outside the job, or encode the bytes, for example by base64"
     )

@@ -7,6 +7,7 @@ variables of each counter, since two jobs may have one name.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
@@ -53,11 +54,10 @@ def save(path: str | os.PathLike[str]) -> Path:
             os.fsync(file.fileno())
         part.replace(target)
     except (OSError, SafetensorError, KeyError) as error:
-        part.unlink(missing_ok=True)
         raise ArgumentError(f"checkpoint.save: cannot write {target}\n  {error}") from error
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    finally:
+        with contextlib.suppress(OSError):  # it is gone if all went well
+            part.unlink()
     return target
 
 
