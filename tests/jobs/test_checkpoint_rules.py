@@ -113,7 +113,7 @@ def test_many_save_to_one_path(tmp_path):
 def test_saving_where_nothing_can_be_written(tmp_path):
     make_train()(ONE)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ArgumentError, match="checkpoint.save: cannot write "):
+    with pytest.raises(ArgumentError, match=r"checkpoint.save: cannot write "):
         oneop.checkpoint.save(tmp_path / "file" / "below")
 
 
@@ -210,7 +210,7 @@ def test_a_renamed_variable_is_noticed_whichever_comes_first(tmp_path):
     oneop.clear_default_session()
     job = make_train(variables=("new",))
     job(ONE)
-    with pytest.raises(ArgumentError, match='not in the file: variable "new".*\n  only in the file: variable "old"'):
+    with pytest.raises(ArgumentError, match=r'not in the file: variable "new".*\n  only in the file: variable "old"'):
         oneop.checkpoint.load(file)
     oneop.clear_default_session()
     oneop.checkpoint.load(file, strict=False)
@@ -346,7 +346,7 @@ def test_format_1_can_be_read(tmp_path):
     assert losses(make_train(optimizer=cosine), 2) == expected
     tensors["counter/other/steps"] = tensors["counter/train/steps"].clone()
     save_file(tensors, file, {"oneop": "1", "trainable": "w,v"})
-    with pytest.raises(ArgumentError, match="does not say which variables the jobs .* train"):
+    with pytest.raises(ArgumentError, match=r"does not say which variables the jobs .* train"):
         oneop.checkpoint.load(file)
 
 

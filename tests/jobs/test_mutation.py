@@ -282,7 +282,7 @@ def test_the_backend_that_would_drop_them_refuses():
         pass
 
     tell.register_fake(lambda x: None)
-    with pytest.raises(ArgumentError, match='the backend "inductor" drops job_tests.note.default'):
+    with pytest.raises(ArgumentError, match=r'the backend "inductor" drops job_tests\.note\.default'):
         oneop.compile_job(lambda x: (tell(x), x + 1)[1], [A], name="tells", backend="inductor")
 
 

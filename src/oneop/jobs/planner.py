@@ -249,7 +249,7 @@ class _Planner:
             self.steps.append(step)
             return
         found = node.meta.get("val")
-        all_there = isinstance(found, torch.Tensor) or bool(values and len(values) == len(found))
+        all_there = isinstance(found, torch.Tensor) or (bool(values) and len(values) == len(found or ()))
         has_out = all_there and out_variant(node.target) is not None
         step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
         shared = {}
