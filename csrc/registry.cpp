@@ -327,6 +327,7 @@ void Registry::commit(Change* change) noexcept {
   for (auto& [slot, record] : change->records) {
     record = std::const_pointer_cast<OpRecord>(slot->exchange(std::move(record)));
   }
+  epoch_.fetch_add(1, std::memory_order_release);
 }
 
 RecordPtr Registry::get(const std::string& name) const {
