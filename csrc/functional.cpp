@@ -5,7 +5,9 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 #include <structmember.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 
 #include "error.h"
 #include "functions.h"
+#include "generators.h"
 #include "python_error.h"
 #include "python_value.h"
 #include "tensor_handles.h"
@@ -111,6 +114,22 @@ class Arguments {
         place_keywords(signature, objects, why) && convert(signature, objects, values, memory, why);
     Py_XDECREF(packed);  // its items are held by the caller
     return fits;
+  }
+
+  PyObject* positional() const {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(num_args_));
+    for (size_t i = 0; i < num_args_; ++i) {
+      PyTuple_SET_ITEM(tuple, i, Py_NewRef(args_[i]));
+    }
+    return tuple;
+  }
+  PyObject* keywords() const {
+    PyObject* dict = PyDict_New();
+    const Py_ssize_t count = kwnames_ == nullptr ? 0 : PyTuple_GET_SIZE(kwnames_);
+    for (Py_ssize_t k = 0; k < count; ++k) {
+      PyDict_SetItem(dict, PyTuple_GET_ITEM(kwnames_, k), args_[num_args_ + k]);
+    }
+    return dict;
   }
 
  private:
@@ -227,7 +246,8 @@ struct Result : oneop_result {
     if (value->kind == ONEOP_VALUE_TENSORS) {
       const auto* handles = static_cast<const oneop_handle*>(list.data);
       for (int64_t i = 0; i < list.count; ++i) {
-        self->lists->tensors.push_back(tensor_of(handles[i]));
+        self->lists->tensors.push_back(handles[i] == nullptr ? at::Tensor()
+                                                             : tensor_of(handles[i]));
       }
     } else if (value->kind == ONEOP_VALUE_INTS) {
       const auto* data = static_cast<const int64_t*>(list.data);
@@ -280,7 +300,10 @@ struct Result : oneop_result {
     std::vector<at::Tensor>& tensors = lists->tensors;
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
     for (size_t i = 0; i < tensors.size(); ++i) {
-      PyTuple_SET_ITEM(tuple, i, THPVariable_Wrap(std::move(tensors[i])));
+      // A null tensor of a functor is None, alone and in a tuple.
+      PyTuple_SET_ITEM(tuple, i,
+                       tensors[i].defined() ? THPVariable_Wrap(std::move(tensors[i]))
+                                            : Py_NewRef(Py_None));
     }
     if (signature.tuple_type == nullptr) {
       return tuple;
@@ -341,18 +364,50 @@ inline void refresh(FunctionObject* object) {
   throw Error("ArgumentError", text);
 }
 
-// Python has called, so the GIL is held until somebody lets it go.
-class KnownGil {
+// A call from Python: the GIL is held until somebody lets it go, and the draws are its own.
+class CallScope {
  public:
-  KnownGil() : cache_(thread_cache()), before_(std::exchange(cache_.holds_gil, true)) {}
-  ~KnownGil() { cache_.holds_gil = before_; }
-  KnownGil(const KnownGil&) = delete;
-  KnownGil& operator=(const KnownGil&) = delete;
+  CallScope()
+      : cache_(thread_cache()),
+        before_(std::exchange(cache_.holds_gil, true)),
+        draws_(std::exchange(cache_.traced_draws, TracedDraws())) {}
+  ~CallScope() {
+    cache_.holds_gil = before_;
+    cache_.traced_draws = draws_;
+  }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+  // What this call has drawn; the draws of a call around it are put aside.
+  const TracedDraws& traced_draws() const { return cache_.traced_draws; }
 
  private:
   ThreadCache& cache_;
   bool before_;
+  TracedDraws draws_;
 };
+
+PyObject* random_call = nullptr;  // oneop._random_calls.call_as_op; set once, with the GIL held
+
+// The call again, as an op in the traced program. `first` is what the run that drew returned.
+PyObject* call_as_op(FunctionObject* object, const Arguments& arguments, TracedDraws draws,
+                     PyObject* first) {
+  PyObject* returned = first;
+  if (first != nullptr) {
+    const at::Generator own = generator_of(draws.generator);
+    PyObject* generator = own == at::detail::getDefaultCPUGenerator() ? Py_NewRef(Py_None)
+                                                                      : THPGenerator_Wrap(own);
+    PyObject* args = arguments.positional();
+    PyObject* kwargs = arguments.keywords();
+    returned = PyObject_CallFunction(random_call, "OOOOiOO", object, args, kwargs, first,
+                                     static_cast<int>(draws.count), generator,
+                                     draws.from_several ? Py_True : Py_False);
+    Py_XDECREF(args);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(generator);
+    Py_DECREF(first);
+  }
+  return returned;
+}
 
 PyObject* call(FunctionObject* object, const Arguments& arguments) {
   refresh(object);
@@ -364,14 +419,17 @@ PyObject* call(FunctionObject* object, const Arguments& arguments) {
     }
     Result result;
     Status status;
-    KnownGil known;
+    CallScope scope;
     const oneop_function_def& abi = signature.def->abi;
     const int32_t code = abi.call(abi.self, values.data(), static_cast<int32_t>(values.size()),
                                   &result, status.abi());
     if (code != ONEOP_OK || status.failed()) {
       check_function(&status, code, "function " + in_quotes(*object->name));
     }
-    return result.wrap(signature);
+    PyObject* returned = result.wrap(signature);
+    return scope.traced_draws().count != 0
+               ? call_as_op(object, arguments, scope.traced_draws(), returned)
+               : returned;
   }
   refuse(*object, arguments);
 }
@@ -479,6 +537,14 @@ bool add_function_type(PyObject* module) {
   }
   function_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "Function", type) == 0;
+}
+
+void set_random_call(PyObject* function) { random_call = Py_NewRef(function); }
+
+PyObject* replay_function(PyObject* function, std::vector<uint64_t> draws, PyObject* args,
+                          PyObject* kwargs) {
+  const Replay replay(std::move(draws));
+  return PyObject_Call(function, args, kwargs);
 }
 
 PyObject* make_function(const std::string& name) {

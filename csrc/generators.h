@@ -3,6 +3,8 @@
 
 #include <ATen/core/Generator.h>
 
+#include <vector>
+
 #include "oneop/abi.h"
 
 namespace oneop {
@@ -12,5 +14,37 @@ at::Generator generator_of(oneop_handle handle);
 
 // oneop_host.generator
 int32_t use_generator(oneop_handle handle, int32_t act, uint64_t* value, oneop_status* status);
+
+// What this thread's functors draw while their calls are traced (torch.compile, export, make_fx, a
+// job) or batched (vmap). A number that C++ code has seen cannot become part of a graph, so such a
+// run gets a number that means nothing, is counted, and its result is thrown away: the function is
+// called again as an op of (numbers, arguments), which replays it. See oneop/_random_calls.py.
+struct TracedDraws {
+  c10::GeneratorImpl* generator = nullptr;  // of the first of them; the caller holds it
+  int32_t count = 0;
+  bool from_several = false;  // from others too
+};
+
+// Numbers in place of a generator's, for the time of a replay. Where a functor asks for more than
+// there are, as one does that draws until it likes a number, they follow from the last.
+class Replay {
+ public:
+  explicit Replay(std::vector<uint64_t> draws);
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  uint64_t next();
+  static Replay* current();
+
+ private:
+  std::vector<uint64_t> draws_;
+  size_t used_ = 0;
+  Replay* outer_;
+};
+
+// A replayed call must be the same each time: an op that draws by itself is refused. `what`
+// describes it.
+void refuse_random_in_replay(const std::string& what);
 
 }  // namespace oneop

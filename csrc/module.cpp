@@ -298,6 +298,17 @@ PYBIND11_MODULE(_core, m) {
         py::arg("output_counts"), py::arg("attrs"), py::arg("sbp"), py::arg("dims"),
         py::arg("parallel_num"), py::arg("parallel_id"), py::arg("logical"));
   m.def("watch_sharded_calls", &oneop::watch_sharded_calls, py::arg("function"));
+  m.def("set_random_call",
+        [](const py::function& function) { oneop::set_random_call(function.ptr()); });
+  m.def("replay_function", [](const py::object& function, std::vector<uint64_t> draws,
+                              const py::tuple& args, const py::dict& kwargs) {
+    PyObject* result =
+        oneop::replay_function(function.ptr(), std::move(draws), args.ptr(), kwargs.ptr());
+    if (result == nullptr) {
+      throw py::error_already_set();
+    }
+    return py::reinterpret_steal<py::object>(result);
+  });
   m.def("set_traced_call", [](const py::function& function) {
     if (!oneop::set_traced_call(function.ptr())) {
       throw py::error_already_set();

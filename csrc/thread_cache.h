@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "generators.h"
 #include "gradient.h"
 #include "plan.h"
 
@@ -35,6 +36,7 @@ struct ThreadCache {
   PlanKey keys[2];  // buffers
   // That this thread holds the GIL, where that is known: to ask Python costs more.
   bool holds_gil = false;
+  TracedDraws traced_draws;  // of the function call that is running
 
   LastCall& call(int32_t op_id) { return calls[op_id % kOps]; }
   LastGrad& grad(int32_t op_id) { return grads[op_id % kOps]; }
