@@ -2,17 +2,19 @@
 // called.
 #include "functional.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 #include <structmember.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "error.h"
 #include "functions.h"
@@ -197,13 +199,12 @@ class Arguments {
       } else if (args[i].type == ONEOP_TYPE_TENSOR && THPVariable_CheckExact(object)) {
         value[i].kind = ONEOP_VALUE_TENSOR;
         value[i].value.tensor = borrow_handle(THPVariable_Unpack(object));
-      } else if (args[i].type == ONEOP_TYPE_FLOAT && PyFloat_CheckExact(object)) {
+      } else if (args[i].type == ONEOP_TYPE_FLOAT && PyFloat_CheckExact(object) &&
+                 std::abs(PyFloat_AS_DOUBLE(object)) <= std::numeric_limits<float>::max()) {
         value[i].kind = ONEOP_VALUE_FLOAT;
         value[i].value.f = PyFloat_AS_DOUBLE(object);
       } else if (!value_from_python(args[i], object, &value[i], memory)) {
-        return why != nullptr &&
-               fail(why, "argument '" + args[i].name + "' must be " + type_text(args[i]) +
-                             ", not <class '" + Py_TYPE(object)->tp_name + "'>");
+        return why != nullptr && fail(why, mismatch_text(args[i], object));
       }
     }
     return true;
@@ -301,9 +302,9 @@ struct Result : oneop_result {
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
     for (size_t i = 0; i < tensors.size(); ++i) {
       // A null tensor of a functor is None, alone and in a tuple.
-      PyTuple_SET_ITEM(tuple, i,
-                       tensors[i].defined() ? THPVariable_Wrap(std::move(tensors[i]))
-                                            : Py_NewRef(Py_None));
+      PyTuple_SET_ITEM(
+          tuple, i,
+          tensors[i].defined() ? THPVariable_Wrap(std::move(tensors[i])) : Py_NewRef(Py_None));
     }
     if (signature.tuple_type == nullptr) {
       return tuple;
@@ -394,8 +395,8 @@ PyObject* call_as_op(FunctionObject* object, const Arguments& arguments, TracedD
   PyObject* returned = first;
   if (first != nullptr) {
     const at::Generator own = generator_of(draws.generator);
-    PyObject* generator = own == at::detail::getDefaultCPUGenerator() ? Py_NewRef(Py_None)
-                                                                      : THPGenerator_Wrap(own);
+    PyObject* generator =
+        own == at::detail::getDefaultCPUGenerator() ? Py_NewRef(Py_None) : THPGenerator_Wrap(own);
     PyObject* args = arguments.positional();
     PyObject* kwargs = arguments.keywords();
     returned = PyObject_CallFunction(random_call, "OOOOiOO", object, args, kwargs, first,

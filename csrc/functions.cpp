@@ -100,7 +100,8 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
                                          "\n  add m.add_functor<...>(" + in_quotes(made.cpp_name) +
                                          ") with " + std::to_string(made.args.size()) +
                                          " parameters, or define an op of this name in the "
-                                         "library\n  at " + made.source.text());
+                                         "library\n  at " +
+                                         made.source.text());
   }
   return def;
 }

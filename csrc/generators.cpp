@@ -46,8 +46,7 @@ bool is_traced() {
 // Whether one call stands for many: vmap has its own rules for randomness. torch's header for
 // transforms needs a library that it does not ship, so Python is asked.
 bool is_batched() {
-  if (!c10::impl::tls_is_dispatch_key_included(
-          c10::DispatchKey::FuncTorchDynamicLayerFrontMode)) {
+  if (!c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode)) {
     return false;
   }
   pybind11::gil_scoped_acquire gil;

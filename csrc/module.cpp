@@ -144,6 +144,7 @@ py::dict op_info(const std::string& name) {
     info["no_grad"] = op.has_flag(ONEOP_OP_NO_GRAD);
     info["cpu_only"] = op.has_flag(ONEOP_OP_CPU_ONLY);
     info["non_contiguous"] = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    info["doc"] = op.abi.doc == nullptr ? "" : op.abi.doc;
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
     info["has_nd_sbp"] = op.abi.infer_nd_sbp != nullptr;

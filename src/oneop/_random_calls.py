@@ -314,19 +314,21 @@ def _random64_fake(count: int, *, generator: torch.Generator | None = None, devi
 
 
 def _random64_vmap(count: int, *, generator: torch.Generator | None = None, device: Any = None) -> Tensor:
-    layer = _functorch.CVmapInterpreterPtr(_functorch.peek_interpreter_stack())
-    mode = layer.randomness()
+    interpreter = _functorch.peek_interpreter_stack()
+    layer = _functorch.CVmapInterpreterPtr(interpreter)
+    # It points into torch's stack, which moves when an op is called: everything is read before.
+    mode, level, batch_size = layer.randomness(), layer.level(), layer.batchSize()
     if mode == _functorch.RandomnessType.Error:
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
             "randomness flags on vmap or perform the randomness operation out of vmap"
         )
-    size = layer.batchSize() if mode == _functorch.RandomnessType.Different else 1
+    size = batch_size if mode == _functorch.RandomnessType.Different else 1
     with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(DispatchKey.FuncTorchVmapMode)):
         draws = torch.ops.oneop_functions.random64(count * size, generator=generator, device=device)
         if mode == _functorch.RandomnessType.Same:
             return draws
-        return _functorch._add_batch_dim(draws.reshape(size, count), 0, layer.level())  # type: ignore[no-any-return]
+        return _functorch._add_batch_dim(draws.reshape(size, count), 0, level)  # type: ignore[no-any-return]
 
 
 def _define() -> torch.library.Library:

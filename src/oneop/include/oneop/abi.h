@@ -493,6 +493,7 @@ typedef struct oneop_op_def {
       infer_nd_sbp; /* reads hints in frame->sbp; adds one signature of sbp_dims entries a tensor */
   oneop_modify_fn modify_inputs;
   oneop_modify_fn modify_outputs;
+  const char* doc; /* since 1.4 */
 } oneop_op_def;
 
 /* A part of a kernel's predicate that the host can show and explain. All parts must hold;

@@ -334,8 +334,8 @@ ONEOP_COLD inline std::string DifferenceOf(const oneop_function_def& def,
                                            const std::vector<ParamType>& params,
                                            const FunctorEntry& functor) {
   if (functor.num_args != def.num_args) {
-    return Join({"it has ", Digits(functor.num_args), " parameters, expected ",
-                 Digits(def.num_args)});
+    return Join(
+        {"it has ", Digits(functor.num_args), " parameters, expected ", Digits(def.num_args)});
   }
   for (int32_t i = 0; i != def.num_args; ++i) {
     const ParamType& found = functor.params[i];
@@ -377,9 +377,9 @@ ONEOP_COLD inline void LinkFunction(FunctionEntry* entry) {
   for (const FunctorEntry* other = functors; other != nullptr; other = other->next) {
     // One that was derived for another signature has a self.
     if (other->self == nullptr && std::strcmp(other->name, def->cpp_name) == 0) {
-      differences += Join({"\n  functor ", def->cpp_name, ParamsText(other->params, other->num_args),
-                           "\n    at ", other->file, ":", Digits(other->line), "\n    ",
-                           DifferenceOf(*def, params, *other)});
+      differences += Join({"\n  functor ", def->cpp_name,
+                           ParamsText(other->params, other->num_args), "\n    at ", other->file,
+                           ":", Digits(other->line), "\n    ", DifferenceOf(*def, params, *other)});
     }
   }
   if (!differences.empty()) {
@@ -399,12 +399,12 @@ ONEOP_COLD inline void LinkFunction(FunctionEntry* entry) {
     }
     def->self = const_cast<DerivedFunctor*>(derived);
     def->call = &DerivedFunctor::Call;
-    auto* kept = static_cast<ParamType*>(library.arena.Allocate(sizeof(ParamType) *
-                                                                (params.size() + 1)));
+    auto* kept =
+        static_cast<ParamType*>(library.arena.Allocate(sizeof(ParamType) * (params.size() + 1)));
     std::copy(params.begin(), params.end(), kept);
-    functors = new FunctorEntry{def->cpp_name, def->num_args, kept,      def->return_type,
-                                def->call,     def->self,     def->file, def->line,
-                                functors};
+    functors =
+        new FunctorEntry{def->cpp_name, def->num_args, kept,      def->return_type, def->call,
+                         def->self,     def->file,     def->line, functors};
     return;
   }
 }
@@ -416,10 +416,10 @@ ONEOP_COLD inline void CheckFunctors() {
       if (std::strcmp(entry->name, other->name) == 0 &&
           ParamsText(entry->params, entry->num_args) ==
               ParamsText(other->params, other->num_args)) {
-        AddMistake(Join({"two functors are registered as ", entry->name,
-                         ParamsText(entry->params, entry->num_args), "\n  first:  ", other->file,
-                         ":", Digits(other->line), "\n  second: ", entry->file, ":",
-                         Digits(entry->line)}));
+        AddMistake(
+            Join({"two functors are registered as ", entry->name,
+                  ParamsText(entry->params, entry->num_args), "\n  first:  ", other->file, ":",
+                  Digits(other->line), "\n  second: ", entry->file, ":", Digits(entry->line)}));
       }
     }
   }

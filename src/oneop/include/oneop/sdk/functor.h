@@ -4,9 +4,9 @@
 
 #include <tuple>
 
+#include "oneop/sdk/functor_types.h"
 #include "oneop/sdk/guard.h"
 #include "oneop/sdk/recorder.h"
-#include "oneop/sdk/functor_types.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -77,8 +77,8 @@ ONEOP_COLD inline std::string ParamsText(const ParamType* params, int32_t count)
 }
 [[noreturn]] ONEOP_COLD inline void ThrowNoFunctor(std::string_view name, const oneop_value* args,
                                                    int32_t num_args) {
-  std::string text = Join({"no functor \"", name, "\" takes these ", Digits(num_args),
-                           " arguments; registered are"});
+  std::string text = Join(
+      {"no functor \"", name, "\" takes these ", Digits(num_args), " arguments; registered are"});
   for (const FunctorEntry* entry = functors; entry != nullptr; entry = entry->next) {
     if (name == entry->name) {
       text += "\n  " + ParamsText(entry->params, entry->num_args);

@@ -212,8 +212,7 @@ class Tensor {
   // Without shape and strides. Only who needs sizes may ask for them (View): under torch.compile
   // that makes the compiled program one for these sizes.
   ONEOP_COLD oneop_tensor Kind() const {
-    if (::oneop::sdk::IsSymbol(handle_) ||
-        !::oneop::sdk::HostHas(offsetof(oneop_host, describe))) {
+    if (::oneop::sdk::IsSymbol(handle_) || !::oneop::sdk::HostHas(offsetof(oneop_host, describe))) {
       return View();
     }
     oneop_tensor kind{};

@@ -40,7 +40,8 @@ class Generator {
       ::oneop::sdk::ThrowText(
           ONEOP_ERROR_RUNTIME,
           {"a gradient class uses a random generator: its calls are recorded once, so the number "
-           "would stay the same\n  let the forward op give what was drawn as an output, or call one "
+           "would stay the same\n  let the forward op give what was drawn as an output, or call "
+           "one "
            "of torch's random ops (aten::bernoulli)"});
     }
     ::oneop::sdk::HostStatus status;

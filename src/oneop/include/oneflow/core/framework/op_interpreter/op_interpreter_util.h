@@ -115,8 +115,7 @@ class OpInterpUtil {
   static constexpr size_t kInline = 8;
 
   ONEOP_COLD static Maybe<void> RunInto(const OpExpr& op, const TensorTuple& inputs,
-                                        TensorTuple* outputs,
-                                        const OneopSettings& settings) {
+                                        TensorTuple* outputs, const OneopSettings& settings) {
     const size_t count = op.oneop_outputs().size();
     if (outputs->size() > count) {
       return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
@@ -174,8 +173,7 @@ class OpInterpUtil {
     return inputs.size() == 0 ? nullptr : &inputs.begin()->handle;
   }
   template <class T>
-  static Maybe<T> Run(const OpExpr& op, const TensorTuple& inputs,
-                      const OneopSettings& settings) {
+  static Maybe<T> Run(const OpExpr& op, const TensorTuple& inputs, const OneopSettings& settings) {
     std::vector<oneop_handle> handles;
     handles.reserve(inputs.size());
     for (const auto& input : inputs) {
