@@ -113,5 +113,7 @@ def test_missing_torch(csrc, monkeypatch):
 
 def test_every_source_is_in_one_unit():
     folder = core.PACKAGE.parent.parent / "csrc"
-    included = [line for unit in core.core_sources(folder) for line in unit.read_text().splitlines() if "#include" in line]
+    included = [
+        line for unit in core.core_sources(folder) for line in unit.read_text().splitlines() if "#include" in line
+    ]
     assert sorted(included) == [f'#include "../{path.name}"' for path in sorted(folder.glob("*.cpp"))]

@@ -2,6 +2,7 @@
 // attributes of rare types; gradient classes that leave something out. See test_drawing.py and
 // test_functor_types.py.
 #include <complex>
+#include <random>
 
 #include "oneflow/core/common/complex.h"
 #include "oneflow/core/framework/framework.h"
@@ -13,6 +14,30 @@
 #include "oneop/sdk/function_table.h"
 
 namespace oneflow {
+
+// Zeros and ones that follow from a seed.
+REGISTER_USER_OP("fr_mask")
+    .Input("x")
+    .Output("mask")
+    .Attr<int64_t>("seed")
+    .NoGrad()
+    .SetLogicalTensorDescInferFn(
+        &user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>);
+template <class T>
+class Mask final : public user_op::OpKernel {
+  void Compute(user_op::KernelComputeContext* ctx) const override {
+    user_op::Tensor* mask = ctx->Tensor4ArgNameAndIndex("mask", 0);
+    std::mt19937_64 bits(static_cast<uint64_t>(ctx->Attr<int64_t>("seed")));
+    for (int64_t i = 0; i != mask->shape().elem_cnt(); ++i) {
+      mask->mut_dptr<T>()[i] = static_cast<T>(bits() >> 63);
+    }
+  }
+  bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
+};
+REGISTER_USER_KERNEL("fr_mask").SetCreateFn<Mask<float>>().SetIsMatchedHob(
+    user_op::HobDataType("x", 0) == GetDataType<float>::value);
+REGISTER_USER_KERNEL("fr_mask").SetCreateFn<Mask<double>>().SetIsMatchedHob(
+    user_op::HobDataType("x", 0) == GetDataType<double>::value);
 
 // As many outputs as the caller asks for: y_i = x + i.
 REGISTER_USER_OP("fr_split")

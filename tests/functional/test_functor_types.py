@@ -119,7 +119,10 @@ def test_numbers_that_do_not_fit_are_named():
         (lambda: oneop._C.fr_sum_last(torch.ones(1), 2**70), "argument 'axis' must be an int of 64 bits"),
         (lambda: oneop._C.fr_full([1, "a"]), "element 1 of argument 'size' must be int, not <class 'str'>"),
         (lambda: oneop._C.fr_full([1, 2**70]), "element 1 of argument 'size' must be an int of 64 bits"),
-        (lambda: oneop._C.fr_full([1], device="nosuch"), "argument 'device' must be a device that torch knows, not str"),
+        (
+            lambda: oneop._C.fr_full([1], device="nosuch"),
+            "argument 'device' must be a device that torch knows, not str",
+        ),
         (lambda: oneop._C.fr_drop_nested(torch.ones(1), [torch.ones(1), 3]), "element 1 of argument 'others' must be"),
     ]:
         with pytest.raises(OneopError) as caught:

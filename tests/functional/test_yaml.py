@@ -142,7 +142,11 @@ def test_malformed(text, line, column, says, tmp_path):
     error = caught.value
     first, shown, caret = str(error).split("\n")
     assert (error.line, error.column) == (line, column), str(error)
-    assert first.startswith(f"{tmp_path}/api.yaml:{line}:{column}: error: ") and re.search(says, first) if '|' in says else says in first
+    assert (
+        first.startswith(f"{tmp_path}/api.yaml:{line}:{column}: error: ") and re.search(says, first)
+        if "|" in says
+        else says in first
+    )
     assert shown == [*text.split("\n"), ""][line - 1] and caret == " " * (column - 1) + "^"
     assert isinstance(error, BuildError)
 
@@ -154,7 +158,7 @@ def test_whole_defaults_are_exact(value, tmp_path):
 
 
 def test_any_text_becomes_a_cpp_string(tmp_path):
-    text = "- name: f\n  doc: \"ünï \U0001f600 ??= \\\\ \\\"\"\n  signature: 'Tensor (Tensor x, String s=\"\U0001f600é\") => F'\n"
+    text = '- name: f\n  doc: "ünï \U0001f600 ??= \\\\ \\""\n  signature: \'Tensor (Tensor x, String s="\U0001f600é") => F\'\n'
     made = generate_functions(read(tmp_path, text))
     assert all(source.isascii() for source in made.values())
 
