@@ -13,16 +13,13 @@ The invariant: with the same state of the generator, both give what the eager ca
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._C import DispatchKey, _functorch
 
-from oneop._runtime import core, loaded_libraries
-from oneop.errors import OpNotImplementedError
+from oneop._random_replay import encode_call, is_differentiable, outputs_of, refuse, replay, run, sizes_of
 
 NAMESPACE = "oneop_functions"
 _INT64_MIN = -(2**63)
@@ -47,181 +44,16 @@ def call_as_op(
 ) -> Any:
     """Call a function that has drawn `count` numbers while traced. `first` is what that run returned."""
     if from_several:
-        _refuse(function, "draws from more than one random generator")
-    outputs = _outputs_of(function, first)
-    tensors: list[Tensor] = []
-    call = {
-        "function": function.__name__,
-        "library": loaded_libraries.get(function.library, ("",))[0],
-        "args": [_encode(function, arg, tensors) for arg in args],
-        "kwargs": {name: _encode(function, arg, tensors) for name, arg in kwargs.items()},
-        "outputs": len(outputs),
-        "inputs": len(tensors),
-        "autocast": _autocast_state(),
-    }
-    for output in outputs:
-        if any(output is tensor for tensor in tensors):
-            _refuse(function, "returns one of its arguments")
+        refuse(function, "draws from more than one random generator")
+    outputs = outputs_of(function, first)
+    text, tensors = encode_call(function, args, kwargs, len(outputs))
+    if any(output is tensor for output in outputs for tensor in tensors):
+        refuse(function, "returns one of its arguments")
     draws = torch.ops.oneop_functions.random64(count, generator=generator, device=torch.device("cpu"))
-    results = _call(draws, tensors, json.dumps(call, sort_keys=True), 0)
+    results = _call(draws, tensors, text, 0)
     if isinstance(first, Tensor):
         return results[0]
     return type(first)(*results) if hasattr(first, "_fields") else tuple(results)
-
-
-def _refuse(function: Any, what: str) -> None:
-    raise OpNotImplementedError(
-        f"function {function.__name__} draws random numbers and {what}: "
-        "traced (torch.compile, export, a job) or under vmap it would not be what it is when called directly"
-    )
-
-
-def _outputs_of(function: Any, first: Any) -> list[Tensor]:
-    outputs = [first] if isinstance(first, Tensor) else first
-    if not isinstance(outputs, (list, tuple)) or not all(isinstance(output, Tensor) for output in outputs):
-        _refuse(function, f"returns a {type(first).__name__} with something else than tensors in it")
-    return list(outputs)
-
-
-# --- arguments as text ---
-
-
-def _encode(function: Any, value: Any, tensors: list[Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return {"tensor": len(tensors) - 1}
-    if isinstance(value, (list, tuple)):
-        return [_encode(function, item, tensors) for item in value]
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, torch.Generator):
-        return {"generator": True}
-    if isinstance(value, torch.dtype):
-        return {"dtype": str(value).removeprefix("torch.")}
-    if isinstance(value, torch.device):
-        return {"device": str(value)}
-    if isinstance(value, (torch.layout, torch.memory_format)):
-        return {"torch": str(value).removeprefix("torch.")}
-    if isinstance(value, bytes):
-        return {"bytes": value.hex()}
-    if isinstance(value, (complex, torch.SymInt, torch.SymFloat)) or not hasattr(value, "__index__"):
-        if isinstance(value, complex):
-            return {"complex": [value.real, value.imag]}
-        return int(value) if isinstance(value, torch.SymInt) else float(value)
-    return int(value)
-
-
-def _decode(value: Any, tensors: Sequence[Tensor]) -> Any:
-    if isinstance(value, list):
-        return [_decode(item, tensors) for item in value]
-    if not isinstance(value, dict):
-        return value
-    ((kind, held),) = value.items()
-    if kind == "tensor":
-        return tensors[held]
-    if kind == "generator":
-        return torch.Generator()  # never asked: the numbers are given
-    if kind == "dtype" or kind == "torch":
-        return getattr(torch, held)
-    if kind == "bytes":
-        return bytes.fromhex(held)
-    return torch.device(held) if kind == "device" else complex(*held)
-
-
-def _autocast_state() -> dict[str, str]:
-    devices = [device for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)]
-    return {device: str(torch.get_autocast_dtype(device)).removeprefix("torch.") for device in devices}
-
-
-# --- running ---
-
-
-def _replay(numbers: Sequence[int], tensors: Sequence[Tensor], text: str) -> list[Tensor]:
-    from oneop._functions import find_function
-
-    call = json.loads(text)
-    function = find_function(call["function"])
-    versions = [_version(tensor) for tensor in tensors]
-    args = tuple(_decode(arg, tensors) for arg in call["args"])
-    kwargs = {name: _decode(arg, tensors) for name, arg in call["kwargs"].items()}
-    with _Autocast(call["autocast"]):
-        returned = core().replay_function(function, [number % 2**64 for number in numbers], args, kwargs)
-    outputs = _outputs_of(function, returned)
-    if versions != [_version(tensor) for tensor in tensors]:
-        _refuse(function, "changes one of its arguments")
-    if len(outputs) != call["outputs"]:
-        _refuse(function, f"returned {call['outputs']} tensors when it was traced, now {len(outputs)}")
-    return outputs
-
-
-def _version(tensor: Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version
-
-
-class _Autocast:
-    """Autocast as it was when the call was traced."""
-
-    def __init__(self, state: dict[str, str]) -> None:
-        self._parts = [
-            torch.autocast(device, enabled=device in state, dtype=getattr(torch, state[device]))
-            if device in state
-            else torch.autocast(device, enabled=False)
-            for device in ("cpu", "cuda")
-            if device in state or torch.is_autocast_enabled(device)
-        ]
-
-    def __enter__(self) -> None:
-        for part in self._parts:
-            part.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        for part in reversed(self._parts):
-            part.__exit__(*error)
-
-
-def _run(numbers: Sequence[int], tensors: Sequence[Tensor], text: str, order: int, create_graph: bool) -> list[Tensor]:
-    """The function itself at order 0; at order n + 1 the gradients of its order n, for all inputs of that."""
-    if order == 0:
-        return _replay(numbers, tensors, text)
-    count, _ = _sizes(text, order - 1)
-    inputs, grads = tensors[:count], tensors[count:]
-    with torch.enable_grad():
-        if not create_graph:
-            inputs = [tensor.detach().requires_grad_(_is_differentiable(tensor)) for tensor in inputs]
-        outputs = _run(numbers, inputs, text, order - 1, True)
-        asked = [(output, grad) for output, grad in zip(outputs, grads, strict=True) if output.requires_grad]
-        wanted = [tensor for tensor in inputs if tensor.requires_grad]
-        found: Sequence[Tensor | None] = [None] * len(wanted)
-        if asked and wanted:
-            found = torch.autograd.grad(
-                [output for output, _ in asked],
-                wanted,
-                [grad for _, grad in asked],
-                create_graph=create_graph,
-                allow_unused=True,
-            )
-    by_input = iter(found)
-    made = [next(by_input) if tensor.requires_grad else None for tensor in inputs]
-    return [
-        torch.zeros_like(tensor, memory_format=torch.contiguous_format) if grad is None else grad.contiguous()
-        for tensor, grad in zip(inputs, made, strict=True)
-    ]
-
-
-def _sizes(text: str, order: int) -> tuple[int, int]:
-    """How many tensors the function takes at this order, and returns."""
-    call = json.loads(text)
-    inputs, outputs = call["inputs"], call["outputs"]
-    for _ in range(order):
-        inputs, outputs = inputs + outputs, inputs
-    return inputs, outputs
-
-
-def _is_differentiable(tensor: Tensor) -> bool:
-    return tensor.is_floating_point() or tensor.is_complex()
-
-
-# --- the ops ---
 
 
 class _Differentiated(torch.autograd.Function):
@@ -236,7 +68,7 @@ class _Differentiated(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.text, ctx.order, *tensors = inputs
         ctx.save_for_backward(*tensors)
-        ctx.mark_non_differentiable(*(tensor for tensor in output if not _is_differentiable(tensor)))
+        ctx.mark_non_differentiable(*(tensor for tensor in output if not is_differentiable(tensor)))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -246,7 +78,7 @@ class _Differentiated(torch.autograd.Function):
             None,
             None,
             None,
-            *(grad if _is_differentiable(tensor) else None for grad, tensor in zip(found, tensors, strict=True)),
+            *(grad if is_differentiable(tensor) else None for grad, tensor in zip(found, tensors, strict=True)),
         )
 
     @staticmethod
@@ -257,13 +89,13 @@ class _Differentiated(torch.autograd.Function):
 
 def _call(draws: Tensor, tensors: list[Tensor], text: str, order: int) -> list[Tensor]:
     if torch._C._are_functorch_transforms_active():
-        return list(_Differentiated.apply(text, order, draws, *tensors))
+        return list(_Differentiated.apply(text, order, draws, *tensors))  # type: ignore[no-untyped-call]
     return list(torch.ops.oneop_functions.call(draws, tensors, text, order))
 
 
 def _call_autograd(draws: Tensor, tensors: list[Tensor], text: str, order: int) -> list[Tensor]:
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return list(_Differentiated.apply(text, order, draws, *tensors))
+        return list(_Differentiated.apply(text, order, draws, *tensors))  # type: ignore[no-untyped-call]
     with torch._C._AutoDispatchBelowAutograd():
         return list(torch.ops.oneop_functions.call(draws, tensors, text, order))
 
@@ -274,13 +106,13 @@ def _call_kernel(draws: Tensor, tensors: list[Tensor], text: str, order: int) ->
         excluded = excluded.remove(key)
     # The functor's own ops are differentiated below, although this op runs where nothing is.
     with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded):
-        return _run(draws.tolist(), tensors, text, order, False)
+        return run(draws.tolist(), tensors, text, order, False)
 
 
 def _call_fake(draws: Tensor, tensors: list[Tensor], text: str, order: int) -> list[Tensor]:
     if order == 0:
-        return _replay(_ANY_NUMBERS, tensors, text)
-    count, _ = _sizes(text, order - 1)
+        return replay(_ANY_NUMBERS, tensors, text)
+    count, _ = sizes_of(text, order - 1)
     return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in tensors[:count]]
 
 
@@ -306,7 +138,8 @@ def _call_each(
 
 def _random64(count: int, *, generator: torch.Generator | None = None, device: Any = None) -> Tensor:
     place = generator.device if generator is not None else torch.device("cpu")
-    return torch.empty(count, dtype=torch.int64, device=place).random_(_INT64_MIN, None, generator=generator).cpu()
+    draws = torch.empty(count, dtype=torch.int64, device=place)
+    return draws.random_(_INT64_MIN, None, generator=generator).cpu()
 
 
 def _random64_fake(count: int, *, generator: torch.Generator | None = None, device: Any = None) -> Tensor:
@@ -325,14 +158,15 @@ def _random64_vmap(count: int, *, generator: torch.Generator | None = None, devi
         )
     size = batch_size if mode == _functorch.RandomnessType.Different else 1
     with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(DispatchKey.FuncTorchVmapMode)):
-        draws = torch.ops.oneop_functions.random64(count * size, generator=generator, device=device)
+        draws: Tensor = torch.ops.oneop_functions.random64(count * size, generator=generator, device=device)
         if mode == _functorch.RandomnessType.Same:
             return draws
-        return _functorch._add_batch_dim(draws.reshape(size, count), 0, level)  # type: ignore[no-any-return]
+        batched: Tensor = _functorch._add_batch_dim(draws.reshape(size, count), 0, level)
+        return batched
 
 
-def _define() -> torch.library.Library:
-    library = torch.library.Library(NAMESPACE, "FRAGMENT")
+def _define() -> Any:
+    library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
     library.define(
         "random64(int count, *, Generator? generator=None, Device? device=None) -> Tensor",
         tags=(torch.Tag.nondeterministic_seeded,),

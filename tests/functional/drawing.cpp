@@ -21,8 +21,7 @@ REGISTER_USER_OP("fr_mask")
     .Output("mask")
     .Attr<int64_t>("seed")
     .NoGrad()
-    .SetLogicalTensorDescInferFn(
-        &user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>);
+    .SetLogicalTensorDescInferFn(&user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>);
 template <class T>
 class Mask final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* ctx) const override {
@@ -43,8 +42,7 @@ REGISTER_USER_KERNEL("fr_mask").SetCreateFn<Mask<double>>().SetIsMatchedHob(
 REGISTER_USER_OP("fr_split")
     .Input("x")
     .OutputWithMinimum("ys", 1)
-    .SetLogicalTensorDescInferFn(
-        &user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>);
+    .SetLogicalTensorDescInferFn(&user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>);
 class Split final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* ctx) const override {
     const user_op::Tensor* x = ctx->Tensor4ArgNameAndIndex("x", 0);
@@ -67,8 +65,7 @@ REGISTER_USER_OP("fr_values")
     .Output("y")
     .Attr<std::vector<char>>("data")
     .Attr<std::complex<double>>("z")
-    .SetLogicalTensorDescInferFn(
-        &user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>);
+    .SetLogicalTensorDescInferFn(&user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>);
 class Values final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* ctx) const override {
     const user_op::Tensor* x = ctx->Tensor4ArgNameAndIndex("x", 0);
@@ -257,8 +254,8 @@ class DivScalarTensor {
     return Call("aten::mul.Scalar", JUST(Call("aten::reciprocal", y)), x);
   }
 };
-#define ONEOP_PRINTER(Name, Type)                                         \
-  struct Name {                                                           \
+#define ONEOP_PRINTER(Name, Type)                                            \
+  struct Name {                                                              \
     Maybe<std::string> operator()(Type) const { return std::string(#Name); } \
   }
 ONEOP_PRINTER(OfInt, int64_t);
@@ -331,8 +328,8 @@ class TypeMatrix {
     entry.def.args = args;
     entry.ops[0] = entry.ops[1] = "no op";
     const ParamType param{found, takes_none};
-    FunctorEntry functor{"fr_matrix", 1,         &param,     ONEOP_TYPE_STRING, &Never,
-                         nullptr,     "the.cpp", 9, functors};
+    FunctorEntry functor{"fr_matrix", 1,         &param, ONEOP_TYPE_STRING, &Never,
+                         nullptr,     "the.cpp", 9,      functors};
     library.description.mistake = nullptr;
     functors = &functor;
     LinkFunction(&entry);

@@ -255,7 +255,7 @@ def test_export_with_dynamic_sizes():
     for count in (2, 5):
         x = torch.randn(count, 4)
         torch.testing.assert_close(program.module()(x), x.double().sum(-1))
-    with pytest.raises(Exception, match="rows|[Cc]onstraint"):
+    with pytest.raises(Exception, match=r"rows|[Cc]onstraint"):
         torch.export.export(
             Module(lambda x: oneop._C.fr_times_rows(x)), (torch.randn(3, 4),), dynamic_shapes={"x": {0: rows}}
         )

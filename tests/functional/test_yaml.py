@@ -158,7 +158,9 @@ def test_whole_defaults_are_exact(value, tmp_path):
 
 
 def test_any_text_becomes_a_cpp_string(tmp_path):
-    text = '- name: f\n  doc: "ünï \U0001f600 ??= \\\\ \\""\n  signature: \'Tensor (Tensor x, String s="\U0001f600é") => F\'\n'
+    doc = 'ünï \U0001f600 ??= \\\\ \\"'
+    signature = """'Tensor (Tensor x, String s="\U0001f600é") => F'"""
+    text = f'- name: f\n  doc: "{doc}"\n  signature: {signature}\n'
     made = generate_functions(read(tmp_path, text))
     assert all(source.isascii() for source in made.values())
 

@@ -228,7 +228,7 @@ def _value(parameter: Parameter, name: str) -> tuple[list[str], str]:
             line, kind = f"const oneop_value {name}[] = {{{', '.join([*scalars, '{}'])}}};", "SCALARS"
         return [line, *_list_value(name, kind, len(value))], f"{name}_value()"
     if type == "String":
-        lines = [f"const char {name}[] = {cpp_string(value)};"]
+        lines = [f"const char {name}[] = {cpp_string(str(value))};"]
         return [*lines, *_list_value(name, "STRING", len(str(value).encode()))], f"{name}_value()"
     if type == "DataType":
         return [], f"{{ONEOP_VALUE_DTYPE, 0, {{{_DTYPE_CODES[str(value)]}}}}}"
