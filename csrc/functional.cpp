@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "draw_log.h"
 #include "error.h"
 #include "functions.h"
 #include "generators.h"
@@ -365,48 +366,39 @@ inline void refresh(FunctionObject* object) {
   throw Error("ArgumentError", text);
 }
 
-// A call from Python: the GIL is held until somebody lets it go, and the draws are its own.
+// A call from Python: the GIL is held until somebody lets it go, and a draw that stops it is its
+// own.
 class CallScope {
  public:
   CallScope()
       : cache_(thread_cache()),
         before_(std::exchange(cache_.holds_gil, true)),
-        draws_(std::exchange(cache_.traced_draws, TracedDraws())) {}
+        stopped_(std::exchange(cache_.stopped_for_draw, false)) {}
   ~CallScope() {
     cache_.holds_gil = before_;
-    cache_.traced_draws = draws_;
+    cache_.stopped_for_draw = stopped_;
   }
   CallScope(const CallScope&) = delete;
   CallScope& operator=(const CallScope&) = delete;
-  // What this call has drawn; the draws of a call around it are put aside.
-  const TracedDraws& traced_draws() const { return cache_.traced_draws; }
+  // Whether this call was stopped for a draw; that of a call around it is another matter.
+  bool stopped_for_draw() const { return cache_.stopped_for_draw; }
 
  private:
   ThreadCache& cache_;
   bool before_;
-  TracedDraws draws_;
+  bool stopped_;
 };
 
 PyObject* random_call = nullptr;  // oneop._random_calls.call_as_op; set once, with the GIL held
 
-// The call again, as an op in the traced program. `first` is what the run that drew returned.
-PyObject* call_as_op(FunctionObject* object, const Arguments& arguments, TracedDraws draws,
-                     PyObject* first) {
-  PyObject* returned = first;
-  if (first != nullptr) {
-    const at::Generator own = generator_of(draws.generator);
-    PyObject* generator =
-        own == at::detail::getDefaultCPUGenerator() ? Py_NewRef(Py_None) : THPGenerator_Wrap(own);
-    PyObject* args = arguments.positional();
-    PyObject* kwargs = arguments.keywords();
-    returned = PyObject_CallFunction(random_call, "OOOOiOO", object, args, kwargs, first,
-                                     static_cast<int>(draws.count), generator,
-                                     draws.from_several ? Py_True : Py_False);
-    Py_XDECREF(args);
-    Py_XDECREF(kwargs);
-    Py_XDECREF(generator);
-    Py_DECREF(first);
-  }
+// The call as an op in the traced program.
+PyObject* call_as_op(FunctionObject* object, const Arguments& arguments) {
+  PyObject* args = arguments.positional();
+  PyObject* kwargs = arguments.keywords();
+  PyObject* returned = PyObject_CallFunctionObjArgs(
+      random_call, reinterpret_cast<PyObject*>(object), args, kwargs, nullptr);
+  Py_XDECREF(args);
+  Py_XDECREF(kwargs);
   return returned;
 }
 
@@ -425,12 +417,12 @@ PyObject* call(FunctionObject* object, const Arguments& arguments) {
     const int32_t code = abi.call(abi.self, values.data(), static_cast<int32_t>(values.size()),
                                   &result, status.abi());
     if (code != ONEOP_OK || status.failed()) {
+      if (scope.stopped_for_draw()) {
+        return call_as_op(object, arguments);
+      }
       check_function(&status, code, "function " + in_quotes(*object->name));
     }
-    PyObject* returned = result.wrap(signature);
-    return scope.traced_draws().count != 0
-               ? call_as_op(object, arguments, scope.traced_draws(), returned)
-               : returned;
+    return result.wrap(signature);
   }
   refuse(*object, arguments);
 }
@@ -544,8 +536,20 @@ void set_random_call(PyObject* function) { random_call = Py_NewRef(function); }
 
 PyObject* replay_function(PyObject* function, std::vector<uint64_t> draws, PyObject* args,
                           PyObject* kwargs) {
-  const Replay replay(std::move(draws));
-  return PyObject_Call(function, args, kwargs);
+  const DrawLog outer = std::exchange(draw_log(), DrawLog());
+  PyObject* result = nullptr;
+  {
+    const Replay replay(std::move(draws));
+    result = PyObject_Call(function, args, kwargs);
+  }
+  const DrawLog log = std::exchange(draw_log(), outer);
+  if (result == nullptr) {
+    return nullptr;
+  }
+  const bool is_default = log.count == 0 || log.generator == at::detail::getDefaultCPUGenerator();
+  PyObject* generator = is_default ? Py_NewRef(Py_None) : THPGenerator_Wrap(log.generator);
+  return Py_BuildValue("NiNO", result, static_cast<int>(log.count), generator,
+                       log.from_several ? Py_True : Py_False);
 }
 
 PyObject* make_function(const std::string& name) {

@@ -15,8 +15,9 @@ bool add_function_type(PyObject* module);
 // Who calls a function as an op, when it has drawn random numbers while it was traced.
 void set_random_call(PyObject* function);
 
-// Calls a function that gets these numbers where it draws from a random generator. Null, with a
-// Python error set, if it fails.
+// Calls a function that gets these numbers where it draws from a random generator. Returns (what it
+// returned, how many numbers it drew, the generator or None for the default one, whether there were
+// several). Null, with a Python error set, if it fails.
 PyObject* replay_function(PyObject* function, std::vector<uint64_t> draws, PyObject* args,
                           PyObject* kwargs);
 

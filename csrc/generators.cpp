@@ -10,6 +10,7 @@
 
 #include <limits>
 
+#include "draw_log.h"
 #include "error.h"
 #include "tensor_handles.h"
 #include "thread_cache.h"
@@ -72,21 +73,29 @@ uint64_t scramble(uint64_t bits) {
   return bits ^ (bits >> 31);
 }
 
-uint64_t note_draw(const at::Generator& generator) {
-  TracedDraws& draws = thread_cache().traced_draws;
-  c10::GeneratorImpl* impl = generator.unsafeGetGeneratorImpl();
-  if (draws.count == 0) {
-    draws.generator = impl;
-  }
-  draws.from_several |= draws.generator != impl;
-  return scramble(static_cast<uint64_t>(draws.count++));
+// Ends the run of a functor whose call is traced (torch.compile, export, make_fx, a job) or batched
+// (vmap): a number that C++ code has seen cannot become part of a graph. The function is called
+// again as an op of (numbers, arguments), which replays it: see oneop/_random_calls.py.
+[[noreturn]] void stop_traced_draw() {
+  thread_cache().stopped_for_draw = true;
+  throw Error("OpNotImplementedError",
+              "random numbers are drawn while tensors are traced or batched, outside a function of "
+              "oneop._C\n  call a function that draws them");
 }
 
 uint64_t draw(at::Generator& generator) {
   if (current_replay != nullptr) {
+    DrawLog& log = draw_log();
+    if (log.count++ == 0) {
+      log.generator = generator;
+    }
+    log.from_several |= log.generator != generator;
     return current_replay->next();
   }
-  return is_traced() || is_batched() ? note_draw(generator) : random_bits(generator);
+  if (is_traced() || is_batched()) {
+    stop_traced_draw();
+  }
+  return random_bits(generator);
 }
 
 void refuse_seed_while_traced() {
@@ -98,6 +107,11 @@ void refuse_seed_while_traced() {
 }
 
 }  // namespace
+
+DrawLog& draw_log() {
+  static thread_local DrawLog log;
+  return log;
+}
 
 Replay::Replay(std::vector<uint64_t> draws)
     : draws_(std::move(draws)), outer_(std::exchange(current_replay, this)) {}

@@ -15,16 +15,6 @@ at::Generator generator_of(oneop_handle handle);
 // oneop_host.generator
 int32_t use_generator(oneop_handle handle, int32_t act, uint64_t* value, oneop_status* status);
 
-// What this thread's functors draw while their calls are traced (torch.compile, export, make_fx, a
-// job) or batched (vmap). A number that C++ code has seen cannot become part of a graph, so such a
-// run gets a number that means nothing, is counted, and its result is thrown away: the function is
-// called again as an op of (numbers, arguments), which replays it. See oneop/_random_calls.py.
-struct TracedDraws {
-  c10::GeneratorImpl* generator = nullptr;  // of the first of them; the caller holds it
-  int32_t count = 0;
-  bool from_several = false;  // from others too
-};
-
 // Numbers in place of a generator's, for the time of a replay. Where a functor asks for more than
 // there are, as one does that draws until it likes a number, they follow from the last.
 class Replay {

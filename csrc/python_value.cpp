@@ -136,9 +136,8 @@ bool to_number(int32_t type, PyObject* object, oneop_value* value) {
       value->kind = ONEOP_VALUE_FLOAT;
       return type == ONEOP_TYPE_DOUBLE || is_float32(value->value.f);
     case ONEOP_TYPE_BOOL:
-      value->value.i = integral ? value->value.i != 0 : 0;
       value->kind = ONEOP_VALUE_BOOL;
-      return integral;
+      return integral && (value->value.i == 0 || value->value.i == 1);
     case ONEOP_TYPE_INT32:
       value->kind = ONEOP_VALUE_INT;
       return integral && value->value.i >= std::numeric_limits<int32_t>::min() &&

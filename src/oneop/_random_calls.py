@@ -18,8 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C import DispatchKey, _functorch
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from oneop._random_replay import encode_call, is_differentiable, outputs_of, refuse, replay, run, sizes_of
+from oneop._runtime import core
 
 NAMESPACE = "oneop_functions"
 _INT64_MIN = -(2**63)
@@ -33,16 +35,10 @@ _AUTOGRAD_KEYS = (
 _ANY_NUMBERS = (0x9E3779B97F4A7C15,)
 
 
-def call_as_op(
-    function: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    first: Any,
-    count: int,
-    generator: torch.Generator | None,
-    from_several: bool,
-) -> Any:
-    """Call a function that has drawn `count` numbers while traced. `first` is what that run returned."""
+def call_as_op(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function that was stopped because it drew random numbers while traced or batched."""
+    with disable_proxy_modes_tracing():  # a run for what it draws and returns; nothing of it is recorded
+        first, count, generator, from_several = core().replay_function(function, list(_ANY_NUMBERS), args, kwargs)
     if from_several:
         refuse(function, "draws from more than one random generator")
     outputs = outputs_of(function, first)

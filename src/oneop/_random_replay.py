@@ -106,7 +106,7 @@ def replay(numbers: Sequence[int], tensors: Sequence[Tensor], text: str) -> list
     args = tuple(_decode(arg, tensors) for arg in call["args"])
     kwargs = {name: _decode(arg, tensors) for name, arg in call["kwargs"].items()}
     with _Autocast(call["autocast"]):
-        returned = core().replay_function(function, [number % 2**64 for number in numbers], args, kwargs)
+        returned, *_ = core().replay_function(function, [number % 2**64 for number in numbers], args, kwargs)
     outputs = outputs_of(function, returned)
     if versions != [_version(tensor) for tensor in tensors]:
         refuse(function, "changes one of its arguments")
