@@ -1,5 +1,6 @@
 """From definitions to a library: what is derived, what authors implement, and what they are told when they forget."""
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,11 @@ def test_an_op_without_any_cpp_function(tmp_path):
     assert set(library.ops) == {"ods_twice", "ods_attrs"}
     assert torch.equal(oneop.ops.ods_twice(torch.ones(3)), torch.full((3,), 2.0))
     assert torch.equal(oneop.ops.ods_twice(torch.ones(3), factor=3.0), torch.full((3,), 3.0))
+    doc = oneop.ops.ods_twice.__doc__
+    assert doc.startswith(
+        'x times a factor\n\nThe factor is "2" by default.\n  Indented \U0001f600.\n\noneop::ods_twice('
+    )
+    assert "output_counts=[1, 0, 1]" in str(inspect.signature(oneop.ops.ods_attrs))
     op = oneop.get_op("ods_twice")
     assert (op.source.file, op.source.line) == (str(files["ops_td"]), 2)
     assert op.no_grad and len(oneop.sbp_signatures("ods_twice", [(4, 4)])) == 3
