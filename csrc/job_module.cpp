@@ -121,13 +121,13 @@ class OpsSeen {
   OpsSeen() : epoch_(Registry::global().epoch()) {
     for (const std::string& name : Registry::global().op_names()) {
       const OpSlot* slot = Registry::global().find_slot(name);
-      records_.emplace_back(slot, slot->record.load(std::memory_order_acquire));
+      records_.emplace_back(slot, slot->record());
     }
   }
   // Forgets ops that cannot matter to a trace in which these are called. One whose kernel is a
   // composition of torch's ops may have left no call of its own in it.
   void keep(const std::set<std::string>& called) {
-    const auto is_needless = [&](const std::pair<const OpSlot*, const OpRecord*>& seen) {
+    const auto is_needless = [&](const std::pair<const OpSlot*, RecordPtr>& seen) {
       if (seen.second == nullptr) {
         return true;
       }
@@ -142,7 +142,7 @@ class OpsSeen {
   bool are_current() {
     const uint64_t epoch = Registry::global().epoch();
     for (const auto& [slot, record] : records_) {
-      if (slot->record.load(std::memory_order_acquire) != record) {
+      if (slot->address() != record.get()) {
         return false;
       }
     }
@@ -153,7 +153,7 @@ class OpsSeen {
 
  private:
   uint64_t epoch_;  // with the GIL
-  std::vector<std::pair<const OpSlot*, const OpRecord*>> records_;
+  std::vector<std::pair<const OpSlot*, RecordPtr>> records_;  // held: an address is not used again
 };
 
 // What the planner must know of a call before there are buffers.

@@ -164,6 +164,7 @@ py::dict op_info(const std::string& name) {
     info["no_grad"] = op.has_flag(ONEOP_OP_NO_GRAD);
     info["cpu_only"] = op.has_flag(ONEOP_OP_CPU_ONLY);
     info["non_contiguous"] = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    info["doc"] = op.abi.doc == nullptr ? "" : op.abi.doc;
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
     info["has_nd_sbp"] = op.abi.infer_nd_sbp != nullptr;
@@ -324,6 +325,17 @@ PYBIND11_MODULE(_core, m) {
         py::arg("output_counts"), py::arg("attrs"), py::arg("sbp"), py::arg("dims"),
         py::arg("parallel_num"), py::arg("parallel_id"), py::arg("logical"));
   m.def("watch_sharded_calls", &oneop::watch_sharded_calls, py::arg("function"));
+  m.def("set_random_call",
+        [](const py::function& function) { oneop::set_random_call(function.ptr()); });
+  m.def("replay_function", [](const py::object& function, std::vector<uint64_t> draws,
+                              const py::tuple& args, const py::dict& kwargs) {
+    PyObject* result =
+        oneop::replay_function(function.ptr(), std::move(draws), args.ptr(), kwargs.ptr());
+    if (result == nullptr) {
+      throw py::error_already_set();
+    }
+    return py::reinterpret_steal<py::object>(result);
+  });
   m.def("set_traced_call", [](const py::function& function) {
     if (!oneop::set_traced_call(function.ptr())) {
       throw py::error_already_set();

@@ -248,7 +248,7 @@ bool convert(int32_t type, PyObject* object, c10::IValue* out) {
       if (!to_bytes(object, &text)) {
         return false;
       }
-      *out = std::move(text);
+      *out = text_of_bytes(text);
       return true;
     case ONEOP_ATTR_DTYPE:
       if (!to_dtype(object, &i)) {

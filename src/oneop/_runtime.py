@@ -78,7 +78,11 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
         if name in plan.positions:
             positional[plan.positions[name]] = value
         else:
-            attrs[plan.attrs.get(name, name)] = [DTYPE_CODES[d] for d in value] if name in plan.dtype_lists else value
+            if name in plan.dtype_lists:
+                value = [DTYPE_CODES[dtype] for dtype in value]
+            elif name in plan.bytes:
+                value = text_of_bytes(value)
+            attrs[plan.attrs.get(name, name)] = value
     for i, is_list in enumerate(plan.lists):
         value = positional[i]
         if is_list and value is None:
@@ -89,6 +93,24 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             positional[i] = value[0] if value else None
     results = op.overload(*positional, **attrs)
     return tuple(results) if plan.returns_list else results
+
+
+def text_of_bytes(value: bytes | str) -> str:
+    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/values.h."""
+    data = value.encode() if isinstance(value, str) else value
+    text = data.decode("utf-8", "surrogateescape")
+    return "".join(
+        chr(ord(char) - 0xDC00 + 0xF700)
+        if "\udc80" <= char <= "\udcff"
+        else "".join(chr(0xF700 + byte) for byte in char.encode())
+        if "\uf700" <= char <= "\uf7ff"
+        else char
+        for char in text
+    )
+
+
+# Dynamo calls it while it traces: what torch.compiler.assume_constant_result sets, without importing dynamo.
+text_of_bytes._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 #: torch's numbers of dtypes, for lists of them, which its schemas do not have.
@@ -126,7 +148,8 @@ class _TraceNames:
         self.positions.update({arg["name"]: i for i, arg in enumerate(info["inputs"])})
         self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
         self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
-        self.returns_list = any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
+        self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
+        self.returns_list = has_open_outputs(info)
 
 
 def find_op(name: str) -> _core.Op:
@@ -156,9 +179,23 @@ def _make_op(name: str) -> _core.Op:
     op.__name__ = op.__qualname__ = name
     op.__module__ = "oneop.ops"
     op.__signature__ = _signature(info)
-    op.__doc__ = f"{info['schema']}\n\nDefined at {info['source']['file']}:{info['source']['line']}."
+    op.__doc__ = _doc(info)
     op._trace_names = _TraceNames(info, overload._schema)
     return op  # type: ignore[no-any-return]
+
+
+def _doc(info: _core.OpInfo) -> str:
+    said = info["doc"].strip() + "\n\n" if info["doc"].strip() else ""
+    counts = ""
+    if has_open_outputs(info):
+        names = ", ".join(arg["name"] for arg in info["outputs"])
+        counts = f"\n\noutput_counts: how many tensors each output has ({names}); without it, as many as it must have."
+    return f"{said}{info['schema']}{counts}\n\nDefined at {info['source']['file']}:{info['source']['line']}."
+
+
+def has_open_outputs(info: _core.OpInfo) -> bool:
+    """Tell whether a call says how many outputs there are, by `output_counts`."""
+    return any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
 
 
 def _signature(info: _core.OpInfo) -> Signature:
@@ -175,6 +212,9 @@ def _signature(info: _core.OpInfo) -> Signature:
         default: object = _Default(attr["default"]) if attr["has_default"] else Parameter.empty
         name = attr["name"] + "_" if attr["name"] in _KEYWORDS else attr["name"]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
+    if has_open_outputs(info):
+        counts = [0 if arg["is_optional"] else arg["count"] for arg in info["outputs"]]
+        parameters.append(Parameter("output_counts", Parameter.KEYWORD_ONLY, default=_Default(str(counts))))
     return Signature(parameters)
 
 

@@ -38,3 +38,9 @@ class SourceText:
         shown = self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
         indent = "".join("\t" if char == "\t" else " " for char in shown[: column - 1])
         return f"{self.path}:{line}:{column}: error: {message}\n{shown}\n{indent}^"
+
+
+def cpp_string(text: str) -> str:
+    """Return a C++ string literal: what is not plain ASCII as octal escapes, which end after three digits."""
+    plain = {ord("\\"): "\\\\", ord('"'): '\\"', ord("?"): "\\?"}
+    return '"' + "".join(plain.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode()) + '"'

@@ -51,7 +51,7 @@ def test_an_entry_tells_how_it_was_made(project):
     assert folder.name == f"pair-{cache.digest(inputs)}" == f"{entry.name}-{entry.key}"
     assert list(inputs["objects"][0]["contents"]) == [f"{project}/a.cpp", f"{project}/b.h"]
     assert "g++" in inputs["objects"][0]["compiler"]
-    assert inputs["objects"][0]["abi"] == "1.3"
+    assert inputs["objects"][0]["abi"] == "1.4"
 
 
 def test_only_the_changed_source_is_compiled(project, runs):

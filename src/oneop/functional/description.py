@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -98,8 +99,8 @@ class _Reader:
             if key_name not in fields:
                 self.fail(self.offset(node.start_mark), f"the entry has no {key_name}")
         name = self.scalar(fields["name"], "a name")
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            self.fail(self.offset(fields["name"].start_mark), f"the name must be an identifier, not {name!r}")
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or keyword.iskeyword(name):
+            self.fail(self.offset(fields["name"].start_mark), f"the name must be a Python identifier, not {name!r}")
         line, column = self.source.line_column(self.offset(node.start_mark))
         return Function(
             name=name,

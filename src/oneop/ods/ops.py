@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import NoReturn
 
 from oneop._source import SourceText
 from oneop.errors import OdsError
-from oneop.ods.cpp_values import ZERO, python_value
+from oneop.ods.cpp_values import ZERO, NotOfType, python_value
 from oneop.ods.lexer import Lexer, Token
 from oneop.ods.parser import Parser
 from oneop.ods.program import Program
@@ -69,6 +70,7 @@ class OdsAttr:
     cpp_type: str
     default: str | None
     value: object
+    optional: bool = False  # OptionalAttr: read, and refused when C++ is made of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,12 @@ class OdsOp:
     file: str
     line: int
     column: int
+
+    @property
+    def doc(self) -> str:
+        """What the definition says of the op: its summary, then its description without common indentation."""
+        texts = [self.summary.strip(), textwrap.dedent(self.description).strip()]
+        return "\n\n".join(text for text in texts if text)
 
     def has_trait(self, name: str) -> bool:
         """Tell whether the op has a trait; the two names of NoMemoryEffect are one."""
@@ -210,7 +218,9 @@ def _arg_of(arg: DagArg) -> OdsArg:
 def _attr_of(arg: DagArg) -> OdsAttr:
     record = arg.value
     default: str | None = None
+    optional = False
     while is_record(record) and record.name not in ATTR_TYPES:
+        optional |= "OptionalAttr" in record.classes
         if "defaultValue" in record.fields and default is None and isinstance(record.get("defaultValue"), str):
             default = record.get("defaultValue")
         base = record.fields.get("baseAttr")
@@ -221,7 +231,9 @@ def _attr_of(arg: DagArg) -> OdsAttr:
         _fail_attr(arg, record)
     type, cpp_type = ATTR_TYPES[record.name]
     value = python_value(default, type) if default is not None else ZERO.get(type, ())
-    return OdsAttr(name=str(arg.name), type=type, cpp_type=cpp_type, default=default, value=value)
+    if isinstance(value, NotOfType):
+        arg.at.fail(f"the default {default!r} of attribute ${arg.name} {value.reason}")
+    return OdsAttr(name=str(arg.name), type=type, cpp_type=cpp_type, default=default, value=value, optional=optional)
 
 
 def _fail_attr(arg: DagArg, record: Value) -> NoReturn:
