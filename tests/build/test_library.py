@@ -49,7 +49,8 @@ def test_an_entry_tells_how_it_was_made(project):
     [entry] = cache.list_entries("library")
     inputs = entry.meta()["inputs"]
     assert folder.name == f"pair-{cache.digest(inputs)}" == f"{entry.name}-{entry.key}"
-    assert list(inputs["objects"][0]["contents"]) == [f"{project}/a.cpp", f"{project}/b.h"]
+    contents = [path for path in inputs["objects"][0]["contents"] if path.startswith(str(project))]
+    assert contents == [f"{project}/a.cpp", f"{project}/b.h"]
     assert "g++" in inputs["objects"][0]["compiler"]
     assert inputs["objects"][0]["abi"] == "1.3"
 
@@ -143,7 +144,7 @@ def test_another_compiler_is_another_key(project, tmp_path, monkeypatch):
     assert not second.cached
     assert second.path != first.path
     [compiler] = {one["compiler"] for one in read_inputs(second)["objects"]}
-    assert compiler == "g++ (Other) 99.1.0"
+    assert compiler.splitlines()[0] == "g++ (Other) 99.1.0"
 
 
 def read_inputs(library: Library) -> dict:

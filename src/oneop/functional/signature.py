@@ -69,6 +69,20 @@ ENUMS = {
     "MemoryFormat": {"kContiguous": 0, "kPreserve": 1, "kChannelsLast": 2, "kChannelsLast3d": 3},
 }
 
+#: Names that no function of C++ can have.
+CPP_KEYWORDS = frozenset(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
+    "compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default "
+    "delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
+    "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this "
+    "thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
+    "xor_eq".split()
+)
+
+#: Elements of a list of fixed size, digits of a number.
+LARGEST_SIZE, MOST_DIGITS = 1024, 64
+
 Fail = Callable[[int, str], NoReturn]
 
 _ARG = re.compile(
@@ -187,7 +201,11 @@ def _parse_parameter(text: str, offset: int, keyword_only: bool, fail: Fail) -> 
     found = _ARG.fullmatch(text)
     if not found:
         fail(offset, f"expected `Type name` or `Type name=default`, found {text!r}")
-    type, size = found["type"], int(found["size"]) if found["size"] else None
+    type = found["type"]
+    if found["size"] and (len(found["size"]) > 9 or int(found["size"]) > LARGEST_SIZE):
+        shown = found["size"] if len(found["size"]) <= 20 else f"{found['size'][:20]}..."
+        fail(offset + found.start("size"), f"a list has at most {LARGEST_SIZE} elements, not {shown}")
+    size = int(found["size"]) if found["size"] else None
     if type not in TYPES and type not in FOREIGN:
         fail(offset, f"there is no type {type}; there are {', '.join(TYPES)}")
     if type == "Void":
@@ -211,6 +229,8 @@ def parse_default(text: str, type: str, size: int | None, fail: Callable[[str], 
     """Return the value that a default stands for."""
     if text == "None":
         return None
+    if type != "String" and re.search(rf"\d{{{MOST_DIGITS}}}", text):
+        fail(f"{text[:20]}... has too many digits for a value of type {type}")
     if (type.endswith("List") and type not in ("StringList", "ShapeList", "DataTypeList")) or type == "Shape":
         element = "Int64" if type == "Shape" else type.removesuffix("List")
         inner = re.fullmatch(r"[\[({](.*)[\])}]", text)
