@@ -47,12 +47,12 @@ def test_an_entry_tells_how_it_was_made(project):
     assert "exit status 0" in library.log_path.read_text()
     assert f"-c {project}/a.cpp" in (folder / "command.txt").read_text()
     [entry] = cache.list_entries("library")
-    inputs = entry.meta()["inputs"]
-    assert folder.name == f"pair-{cache.digest(inputs)}" == f"{entry.name}-{entry.key}"
-    contents = [path for path in inputs["objects"][0]["contents"] if path.startswith(str(project))]
+    inputs = entry.inputs()
+    assert folder.name == f"{entry.name}-{entry.key}"
+    contents = [path for path in inputs["units"][0]["contents"] if path.startswith(str(project))]
     assert contents == [f"{project}/a.cpp", f"{project}/b.h"]
-    assert "g++" in inputs["objects"][0]["compiler"]
-    assert inputs["objects"][0]["abi"] == "1.3"
+    assert "g++" in inputs["units"][0]["compiler"]
+    assert inputs["units"][0]["abi"] == "1.3"
 
 
 def test_only_the_changed_source_is_compiled(project, runs):
@@ -143,13 +143,13 @@ def test_another_compiler_is_another_key(project, tmp_path, monkeypatch):
     second = build("pair", sources)
     assert not second.cached
     assert second.path != first.path
-    [compiler] = {one["compiler"] for one in read_inputs(second)["objects"]}
+    [compiler] = {one["compiler"] for one in read_inputs(second)["units"]}
     assert compiler.splitlines()[0] == "g++ (Other) 99.1.0"
 
 
 def read_inputs(library: Library) -> dict:
     [entry] = [entry for entry in cache.list_entries("library") if entry.path == library.path.parent]
-    return entry.meta()["inputs"]
+    return entry.inputs()
 
 
 def test_cxxflags_setting_comes_before_cflags(project, monkeypatch):

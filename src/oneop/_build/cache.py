@@ -1,6 +1,7 @@
 """The build cache: a folder of finished results, each named by what made it.
 
-    <root>/<kind>/<name>-<key>/   an entry: the result, build.log, command.txt, and meta.json with the inputs of the key
+    <root>/<kind>/<name>-<key>/   an entry: the result, build.log, command.txt, meta.json, and inputs.json with all that
+                                  made the key
     <root>/manifest/              which files a source was seen to read, see manifest.py
     <root>/compiler/              what compilers said of themselves
     <root>/lock/, <root>/work/    who builds what now, see lock.py
@@ -53,6 +54,10 @@ class Entry:
     def meta(self) -> dict[str, object]:
         """Return meta.json, or an empty dict if the entry was cleared meanwhile or is damaged."""
         return read_json(self.path / "meta.json")
+
+    def inputs(self) -> dict[str, object]:
+        """Return inputs.json, what made the key, or an empty dict. Apart, because it is long and seldom asked for."""
+        return read_json(self.path / "inputs.json")
 
     def has(self, file_name: str) -> bool:
         """Tell whether a file of the entry is as it was made, and nobody else could have written it."""
@@ -132,7 +137,7 @@ def entry_for(kind: str, name: str, key: str) -> Entry:
 def publish(
     folder: Path, entry: Entry, inputs: Mapping[str, object], facts: Mapping[str, object] | None = None
 ) -> None:
-    """Add meta.json to a finished folder and move it into the cache, in place of what is there.
+    """Add meta.json and inputs.json to a finished folder and move it into the cache, in place of what is there.
 
     `inputs` is what made the key, `facts` what is good to know besides.
     """
@@ -144,7 +149,8 @@ def publish(
             _sync(path)
     folder.chmod(0o755)
     meta = {"kind": entry.kind, "name": entry.name, "key": entry.key, "created": time.time(), **(facts or {})}
-    write_json(folder / "meta.json", {**meta, "files": files, "inputs": inputs}, sync=True)
+    write_json(folder / "inputs.json", inputs)
+    write_json(folder / "meta.json", {**meta, "files": files}, sync=True)
     _sync(folder)
     make_dir(entry.path.parent)
     discard(entry)

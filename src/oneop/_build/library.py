@@ -17,9 +17,7 @@ from oneop._build.cache import LONGEST_NAME
 from oneop._build.compiler import Compiler, default_flags, known_cxx, split_words
 from oneop._build.cuda import Toolkit, cuda_flags, known_toolkits
 from oneop._build.generate import generate, keep_texts
-from oneop._build.make import make_result
 from oneop._build.plan import Plan, Unit, find_result
-from oneop._build.progress import Progress
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -108,6 +106,9 @@ def build(
         plans.append(plan)
     built = None if force else next(filter(None, map(find_result, plans)), None)
     if built is None:
+        from oneop._build.make import make_result  # not needed when the library is there
+        from oneop._build.progress import Progress
+
         if toolkits[0] is not None:
             _warn_if_toolkit_differs(toolkits[0])
         shown = Progress(title=name, verbose=settings.verbose if verbose is None else verbose)

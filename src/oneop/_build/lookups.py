@@ -65,7 +65,9 @@ def read_names(paths: Iterable[str]) -> Names:
                 )
     names.asks_computed = _asks_for_computed(texts.values())
     if any("incbin" in text for text in texts.values()):
-        names.strings = {string for text in texts.values() for string in _STRING.findall(text)}
+        for string in {string for text in texts.values() for string in _STRING.findall(text)}:
+            plain = re.sub(r"\\(.)", r"\1", string)
+            names.strings.update([plain, *re.findall(r'"([^"]+)"', plain)])  # ".incbin \"data.bin\"" holds a name
     return names
 
 

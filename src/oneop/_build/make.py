@@ -125,7 +125,8 @@ class _Make:
         entry = cache.entry_for(plan.kind, plan.name, key)
         seconds = time.monotonic() - self.started
         _write_record(folder, self.finished)
-        cache.publish(folder, entry, inputs, {"build_seconds": seconds, **plan.record})
+        units = [one.inputs for one in objects]  # in full, for `oneop cache why`
+        cache.publish(folder, entry, {**inputs, "units": units}, {"build_seconds": seconds, **plan.record})
         if reads is not None:
             link_manifest(plan, facts).remember(self.files, reads)
         cache.discard(self.failed_entry())

@@ -81,9 +81,10 @@ class Manifest:
         """
         states = self._load()
         for index, state in enumerate(states):
-            if not self._holds(state, files, preprocess):
+            holds, stamped = self._holds(state, files, preprocess)
+            if not holds:
                 continue
-            if index > 0 or not _stamped(state, files):
+            if index > 0 or not stamped:
                 self._store([_refresh(state, files), *(one for one in states if one is not state)])
             return state.reads()
         return None
@@ -98,20 +99,23 @@ class Manifest:
         others = [old for old in self._load() if old.reads() != state.reads()]
         self._store([_refresh(state, files), *others])
 
-    def _holds(self, state: _State, files: Files, preprocess: Callable[[], str]) -> bool:
+    def _holds(self, state: _State, files: Files, preprocess: Callable[[], str]) -> tuple[bool, bool]:
+        """Tell whether everything is as the state says, and whether the stamps alone said so."""
         if state.cwd and state.cwd != os.getcwd():  # noqa: PTH109
-            return False
+            return False, False
+        stamped = True
         for path, (stamp, sha) in state.read.items():
             now = files.stamp(files.decode(path))
-            if now == ABSENT or (now != stamp and files.sha(files.decode(path)) != sha):
-                return False
+            if now != stamp or now == ABSENT:
+                stamped = False
+                if now == ABSENT or files.sha(files.decode(path)) != sha:
+                    return False, False
         changed = [folder for folder, stamp in state.folders.items() if files.stamp(files.decode(folder)) != stamp]
         if changed and not _still_absent(state, files, changed):
-            return False
-        if state.text:
-            text = preprocess()
-            return text in ("", state.text)
-        return True
+            return False, False
+        if state.text and preprocess() not in ("", state.text):
+            return False, False
+        return True, stamped and not changed
 
     def _load(self) -> list[_State]:
         rows = read_json(self.path).get("states")
@@ -132,12 +136,6 @@ def manifest_for(name: str, facts: Mapping[str, object]) -> Manifest:
 def _stamp(row: Any) -> Stamp:
     size, mtime, ctime, inode = row
     return int(size), int(mtime), int(ctime), int(inode)
-
-
-def _stamped(state: _State, files: Files) -> bool:
-    return all(files.stamp(files.decode(path)) == stamp for path, (stamp, _) in state.read.items()) and all(
-        files.stamp(files.decode(folder)) == stamp for folder, stamp in state.folders.items()
-    )
 
 
 def _refresh(state: _State, files: Files) -> _State:

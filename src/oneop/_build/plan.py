@@ -173,7 +173,7 @@ def link_facts(plan: Plan, objects: Sequence[Object], files: Files) -> dict[str,
         "linker": plan.linker.identity,
         "command": list(plan.linker.command),
         "link_flags": [files.encode_flag(flag) for flag in plan.link_flags],
-        "objects": [one.inputs for one in objects],
+        "objects": [one.entry.key for one in objects],
         **_surroundings(plan.link_base),
     }
 

@@ -163,7 +163,6 @@ def _finish(
 
 
 def _existing(name: str, folders: Sequence[str]) -> list[str]:
-    name = re.sub(r"\\(.)", r"\1", name)
     paths = [os.path.join(folder, name) for folder in folders] if "\0" not in name else []  # noqa: PTH118
     return [path for path in paths if os.path.isfile(path)]  # noqa: PTH113
 

@@ -31,6 +31,7 @@ class Files:
     """The files of one build: each is looked at and read at most once."""
 
     roots: Mapping[str, Path] = field(default_factory=dict)
+    _decoded: dict[str, str] = field(default_factory=dict)
     _stamps: dict[str, Stamp] = field(default_factory=dict)
     _shas: dict[str, str] = field(default_factory=dict)
 
@@ -43,11 +44,13 @@ class Files:
 
     def decode(self, path: str) -> str:
         """Return what `encode` was given."""
-        if path.startswith("${"):
+        if path[0] != "$":
+            return path
+        found = self._decoded.get(path)
+        if found is None:
             name, _, rest = path[2:].partition("}")
-            if name in self.roots:
-                return f"{self.roots[name]}{rest}"
-        return path
+            found = self._decoded[path] = f"{self.roots[name]}{rest}" if name in self.roots else path
+        return found
 
     def encode_flag(self, flag: str) -> str:
         """Return a flag for a key: as `encode`, anywhere in the text, and different for different flags."""
