@@ -173,6 +173,8 @@ def remove(path: Path) -> None:
     """Remove a file or folder of the cache by one rename."""
     grave = cache_root() / "trash" / f"{os.getpid()}-{time.monotonic_ns()}"
     try:
+        if grave.parent.is_file():
+            grave.parent.unlink()
         grave.parent.mkdir(parents=True, exist_ok=True)
         path.rename(grave)
     except OSError:
@@ -234,6 +236,7 @@ def write_json(path: Path, value: object, *, sync: bool = False) -> None:
     temporary = path.with_name(f"{path.name[:40]}.{os.getpid()}-{time.monotonic_ns()}")
     try:
         temporary.write_bytes(_head(hashlib.sha256(body).hexdigest()[:_DIGEST_LENGTH]) + body + b"}\n")
+        temporary.chmod(0o644)
         if sync:
             _sync(temporary)
         if path.is_dir():
