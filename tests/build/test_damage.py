@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import shutil
+import time
 
 import pytest
 
@@ -23,7 +24,9 @@ def made(project):
     def make():
         text = f"int b();\n{EXPORT} int oneop_plugin() {{ return b() + 1; }}\n"
         library = build_inline("damaged", text, ldflags=[str(object_of(project))])
-        return ctypes.CDLL(os.fspath(library)).oneop_plugin()
+        # A copy: the tests write into the file itself, which must not be mapped then.
+        copy = shutil.copy(library, project / f"{time.monotonic_ns()}.so")
+        return ctypes.CDLL(os.fspath(copy)).oneop_plugin()
 
     return make
 
