@@ -125,8 +125,12 @@ def _is_cut_short(content: bytes) -> bool:
     """Tell whether an ELF file has less content than its header says. Mapping the rest would end in SIGBUS."""
     if content[:6] != b"\x7fELF\x02\x01" or len(content) < 64:
         return content[:4] == b"\x7fELF" and len(content) < 64
-    offset, _, _, _, entry_size, count = struct.unpack_from("<QQIHHH", content, 32)
-    if offset + entry_size * count > len(content) or entry_size < 40:
+    offset, sections, _, _, entry_size, count, section_size, section_count = struct.unpack_from(
+        "<QQIHHHHH", content, 32
+    )
+    if offset + entry_size * count > len(content) or sections + section_size * section_count > len(content):
+        return True
+    if entry_size < 40:
         return True
     for i in range(count):
         start, _, _, size = struct.unpack_from("<QQQQ", content, offset + i * entry_size + 8)

@@ -248,6 +248,44 @@ def test_response_files(project):
     assert answer(cflags=flags) == 3
 
 
+def test_an_assembler_that_is_found_first(project, monkeypatch):
+    """g++ takes `as` from PATH; another one may make other code."""
+    (project / "a.cpp").write_text("#define VALUE 1\n" + ANSWER)
+    assert answer() == 1
+    (project / "bin").mkdir()
+    script = project / "bin/as"
+    script.write_text('#!/bin/sh\nexec /usr/bin/as "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{project}/bin:{os.environ['PATH']}")
+    assert not build("a", "a.cpp").cached
+    assert build("a", "a.cpp").cached
+    script.write_text('#!/bin/sh\n# another\nexec /usr/bin/as "$@"\n')
+    assert not build("a", "a.cpp").cached
+
+
+def test_a_precompiled_header_that_appears(project):
+    (project / "a.cpp").write_text('#include "v.h"\n' + ANSWER)
+    define(project / "v.h", 1)
+    flags = ["-O3", "-fPIC"]
+    assert answer(cflags=flags) == 1
+    define(project / "v2.h", 2)
+    command = (build("a", "a.cpp", cflags=flags).path.parent / "command.txt").read_text().splitlines()[1].split()
+    options = command[1 : command.index("-c")]
+    subprocess.run(["g++", *options, "-x", "c++-header", "v2.h", "-o", "v.h.gch"], cwd=project, check=True)
+    assert answer(cflags=flags) == 2
+    (project / "v.h.gch").unlink()
+    assert answer(cflags=flags) == 1
+
+
+@pytest.mark.parametrize("name", ["a b", "a,b", "a=b", "${x}", "ä", "-x"])
+def test_a_cache_in_an_odd_folder(project, monkeypatch, name):
+    (project / "a.cpp").write_text('#include "v.h"\n' + ANSWER)
+    monkeypatch.setenv("ONEOP_CACHE_DIR", str(project / name))
+    for value in (1, 2):
+        define(project / "v.h", value)
+        assert answer() == value
+
+
 # --- the linker ---
 
 
@@ -286,6 +324,16 @@ def test_a_library_that_is_linked(project, runs, flags):
     archive(lib, 2)
     assert answer(ldflags=given) == 2
     assert runs() == ["link"]
+
+
+@pytest.mark.parametrize("flags", [["-flto"], ["-fuse-ld=gold"]])
+def test_other_ways_to_link(project, flags):
+    if flags == ["-fuse-ld=gold"] and shutil.which("ld.gold") is None:
+        pytest.skip("needs ld.gold")
+    (project / "a.cpp").write_text('extern "C" int helper();\n#define VALUE helper()\n' + ANSWER)
+    for value in (1, 2):
+        archive(project / "lib", value)
+        assert answer(cflags=["-flto"] * (flags == ["-flto"]), ldflags=[f"-L{project}/lib", "-lh", *flags]) == value
 
 
 def test_a_library_that_appears_earlier(project):

@@ -109,7 +109,10 @@ def identify(command: Sequence[str], origin: str) -> Compiler:
     words = [shutil.which(word) for word in command if not word.startswith("-")]
     if not words or words[0] is None:
         raise BuildError(f"{origin}: {command[0] if command else '(empty)'} is not there or cannot be run")
-    note = cache_root() / "compiler" / f"cxx-{digest([command, words])}.json"
+    # A driver looks for its programs in these places, and on PATH.
+    places = [os.environ.get(name) for name in ("COMPILER_PATH", "GCC_EXEC_PREFIX")]
+    tools = [shutil.which(name) for name in ("as", "ld")]
+    note = cache_root() / "compiler" / f"cxx-{digest([command, words, places, tools])}.json"
     known = read_json(note)
     identity, programs = known.get("identity"), known.get("programs")
     if not isinstance(identity, str) or not isinstance(programs, dict) or not _unchanged(programs):

@@ -173,7 +173,7 @@ def _plan_library(
     link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
     if sys.platform == "linux":
         link_flags.append("-Wl,-z,defs")  # a missing definition is found now, not at load
-        link_flags.append(f"-Wl,--version-script={sysconfig.get_include()}/oneop/exports.map")
+        link_flags += ["-Xlinker", f"--version-script={sysconfig.get_include()}/oneop/exports.map"]
     link_flags += ldflags
     if toolkit is not None:
         given = (*split_words(settings.nvccflags, "ONEOP_NVCCFLAGS"), *cuda_cflags)

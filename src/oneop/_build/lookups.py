@@ -82,6 +82,7 @@ class Search:
     files: Files
     read: frozenset[str]
     since_ns: int
+    precompiled: bool = False  # for headers: g++ takes x.h.gch for x.h, and does not report either
     absent: dict[str, set[str]] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)  # found, but not read: __has_include, or a branch not taken
     explained: set[str] = field(default_factory=set)  # files that were read, and found by a name
@@ -95,6 +96,10 @@ class Search:
             folders, name = [""], name[1:]
         for folder in folders:
             path = f"{folder}/{name}"
+            if self.precompiled and os.path.exists(f"{path}.gch"):  # noqa: PTH110
+                self._note_present(folder, f"{path}.gch")
+            elif self.precompiled:
+                self.note_absent(f"{path}.gch")
             if path in self.read:
                 self.explained.add(path)
                 return

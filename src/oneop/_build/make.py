@@ -137,7 +137,8 @@ class _Make:
         plan, report = self.plan, self.work / "linked.d"
         output = ("-shared", "-o", str(folder / plan.file_name), *objects)
         base = (*plan.linker.command, *output, *plan.link_flags)
-        for extra in ((f"-Wl,--dependency-file={report}",), ()):
+        # Not -Wl,: a comma in the path would end it.
+        for extra in (("-Xlinker", f"--dependency-file={report}"), ()):
             job = Job(title="linking", command=(*base, *extra), folder=Path.cwd())
             results = self.run_jobs([job], lambda _: f"{len(plan.units)}/{len(plan.units)}")
             if not (extra and results[0].code and "dependency-file" in results[0].output):

@@ -42,7 +42,7 @@ def compiler_reads(
     if listed is None:
         return None
     listed = [path for path in listed if not path.startswith(tuple(f"{folder}/" for folder in covered))]
-    search = Search(files, frozenset(listed), since_ns)
+    search = Search(files, frozenset(listed), since_ns, precompiled=True)
     names = read_names(listed)
     quotes, folders = search_folders(command, compiler.family, cwd)
     for name in sorted(names.angled):
