@@ -86,11 +86,12 @@ bool is_differentiable(const Layout& layout, size_t output_arg, c10::ScalarType 
          torch::autograd::isDifferentiableType(dtype);
 }
 
-std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Layout& layout,
+std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const RecordPtr& held,
                                                     const c10::IValue* args,
                                                     const CallTensors& call,
                                                     const std::vector<uint8_t>& needs) {
-  const OpRecord& record = op.record();
+  const OpRecord& record = *held;
+  const Layout& layout = *record.layout;
   GradCache& cache = *record.grad_plans;
   const bool symbolic = has_symbolic_sizes(call);
   const auto make_key = [&]() {
@@ -107,12 +108,14 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
   LastGrad& last = thread_cache().grad(op.id());
   const bool cacheable = !(symbolic && cache.reads_shapes.load(std::memory_order_relaxed));
   if (cacheable) {
-    if (last.record == &record && last.key == key) {
+    if (last.record == held && last.key == key) {
       return last.plan;
     }
     if (auto plan = cache.find(key)) {
-      last = {&record, key, BoundGradPlan::bind(plan)};
-      return last.plan;
+      auto bound = BoundGradPlan::bind(plan);
+      LastGrad replaced =
+          std::exchange(last, {held, key, bound});  // destroyed when `last` is whole
+      return bound;
     }
   }
 
@@ -137,7 +140,7 @@ std::shared_ptr<const BoundGradPlan> find_grad_plan(const TorchOp& op, const Lay
   if (!(symbolic && read_shapes)) {
     key = make_key();
     cache.insert(key, plan);
-    last = {&record, std::move(key), bound};
+    LastGrad replaced = std::exchange(last, {held, std::move(key), bound});
   }
   return bound;
 }
@@ -277,21 +280,24 @@ void finish_node(const PtrOf<OpNode>& node, const Layout& layout, const int32_t*
 
 void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
                       c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  const Layout& layout = op.layout();
+  const RecordPtr record = op.record();
+  const Layout& layout = *record->layout;
+  check_stack(layout, *stack);
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
   const bool is_dual = has_tangents(call);
-  if (is_dual && op.record().forward != nullptr) {
+  if (is_dual && record->forward != nullptr) {
     return compute_forward_mode(op, handle, keys, stack);
   }
   if (layout.mutates) {
     refuse_changing_differentiated(layout, call);
   }
   const Needs needs(layout, call);
-  const bool has_grad = op.record().grad != nullptr;
+  const bool has_grad = record->grad != nullptr;
   if (is_dual || (needs.any && !has_grad && !layout.op->has_flag(ONEOP_OP_NO_GRAD))) {
-    const TensorKernel* composition = find_composition(op.record(), call, true);
+    const TensorKernel* composition = find_composition(*record, call, true);
     if (composition != nullptr) {
+      leave_dispatch(op);
       return run_composition(*composition, layout, args, call, stack);
     }
   }
@@ -314,7 +320,7 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
     return;
   }
   const auto node =
-      start_node(op, find_grad_plan(op, layout, args, call, needs.flags), call, needs.flags.data());
+      start_node(op, find_grad_plan(op, record, args, call, needs.flags), call, needs.flags.data());
   const bool is_sharded = is_watched_call(call);
   const TensorList inputs = is_sharded ? copy_tensors(call) : TensorList();
   run_below(layout, handle, keys, stack);
@@ -327,7 +333,9 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
 
 void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                    torch::jit::Stack* stack) {
-  const Layout& layout = op.layout();
+  const RecordPtr record = op.record();
+  const Layout& layout = *record->layout;
+  check_stack(layout, *stack);
   std::vector<at::Tensor> written;
   {
     const CallTensors call(layout, stack->data() + stack->size() - layout.num_args);

@@ -146,7 +146,7 @@ bool is_in_backward() { return backward_depth > 0; }
 
 std::string missing_gradient_text(const std::string& op) {
   const OpSlot* slot = Registry::global().find_slot(op);
-  const OpRecord* record = slot == nullptr ? nullptr : slot->record.load();
+  const RecordPtr record = slot == nullptr ? nullptr : slot->record();
   const bool is_python = record != nullptr && record->op->source.is_python();
   return "op " + in_quotes(op) +
          " has no gradient, and one is needed: an input requires grad\n  add one: " +
@@ -167,11 +167,12 @@ std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const G
       continue;
     }
     Step bound_step{&TorchOp::find(step.op), {}, {}};
-    bound_step.schema_version = bound_step.op->layout().schema_version;
+    const RecordPtr record = bound_step.op->record();
+    bound_step.schema_version = record->layout->schema_version;
     for (const AttrValue& attr : step.attrs) {
       bound_step.attrs.push_back(to_ivalue(attr));
     }
-    if (bound_step.op->layout().returns_list()) {
+    if (record->layout->returns_list()) {
       bound_step.attrs.emplace_back(
           std::vector<int64_t>(step.output_counts.begin(), step.output_counts.end()));
     }
@@ -209,7 +210,8 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
     return run_call(step, blobs);
   }
   const TorchOp& op = *steps[s].op;
-  const Layout& layout = op.layout();
+  CallRecord record(op);
+  const Layout& layout = record.layout();
   if (layout.schema_version != steps[s].schema_version) {
     throw Error("GradientError",
                 "backward op " + in_quotes(op.name()) +
@@ -223,7 +225,7 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
 
   // 1. What this thread did before needs nothing from the dispatcher.
   if (is_plain_thread() && !layout.mutates) {
-    DirectCall call(op);
+    DirectCall call(op, *record);
     bool is_plain = true;
     for (const auto& inputs : step.inputs) {
       for (int32_t blob : inputs) {
@@ -247,6 +249,7 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   }
 
   // 2. Everything else is an ordinary call.
+  record.hold();
   torch::jit::Stack stack;
   stack.reserve(layout.num_args);
   push_inputs(layout, step, *blobs, &stack);
@@ -254,7 +257,7 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   if (layout.device_arg >= 0) {
     stack.emplace_back();
   }
-  op.handle().callBoxed(&stack);
+  op.dispatch_or_throw(layout, &stack);
   if (layout.returns_list()) {
     const auto list = stack.back().toTensorVector();
     for (size_t i = 0; i < list.size(); ++i) {

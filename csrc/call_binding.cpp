@@ -94,14 +94,53 @@ Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* a
   }
 }
 
-bool Binding::run_directly(const TorchOp& op, OutputTensors* outputs) {
+Binding::~Binding() {
+  for (PyObject* object : owned_) {
+    Py_DECREF(object);
+  }
+}
+
+bool Binding::has_simple_attrs() const {
+  for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+    PyObject* object = objects_[layout_.first_attr + i];
+    if (object != nullptr && !is_simple_attr(object)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Binding::convert_attrs() {
+  const std::vector<AttrDef>& attrs = layout_.op->attrs;
+  std::vector<c10::IValue> values(attrs.size());
+  for (size_t i = 0; i < attrs.size(); ++i) {
+    PyObject* object = objects_[layout_.first_attr + i];
+    if (object == nullptr) {
+      continue;
+    }
+    if (is_symbolic(object)) {
+      return false;
+    }
+    values[i] = attr_from_python(*layout_.op, attrs[i], object);
+  }
+  converted_ = std::move(values);
+  return true;
+}
+
+c10::IValue Binding::attr_value(size_t i) const {
+  return converted_.empty()
+             ? attr_from_python(*layout_.op, layout_.op->attrs[i], objects_[layout_.first_attr + i])
+             : converted_[i];
+}
+
+bool Binding::run_directly(const TorchOp& op, const OpRecord& record, OutputTensors* outputs) {
   if (layout_.mutates || !is_plain_thread()) {
     return false;
   }
   if (layout_.device_arg >= 0 && objects_[layout_.device_arg] != nullptr) {
     return false;
   }
-  DirectCall call(op);
+  DirectCall call(op, record);
   for (size_t i = 0; i < layout_.inputs.size(); ++i) {
     if (!add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, &call)) {
       return false;
@@ -142,9 +181,7 @@ bool Binding::fill(torch::jit::Stack* stack) {
     }
   }
   for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
-    if (!push_attr(i, stack)) {
-      return false;
-    }
+    push_attr(i, stack);
   }
   if (layout_.output_counts_arg >= 0) {
     push_output_counts(stack);
@@ -185,7 +222,6 @@ std::string Binding::where(size_t i) const {
   return ", input " + in_quotes(layout_.op->inputs[i].name);
 }
 
-// or say.
 bool Binding::add_input(PyObject* object, bool is_list, DirectCall* call) {
   if (object == nullptr || object == Py_None) {
     return true;
@@ -196,8 +232,13 @@ bool Binding::add_input(PyObject* object, bool is_list, DirectCall* call) {
   if (!is_sequence(object)) {
     return false;
   }
+  const bool may_change = !PyTuple_CheckExact(object);
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k) {
-    if (!add_input(PySequence_Fast_GET_ITEM(object, k), false, call)) {
+    PyObject* item = PySequence_Fast_GET_ITEM(object, k);
+    if (may_change) {
+      owned_.push_back(Py_NewRef(item));
+    }
+    if (!add_input(item, false, call)) {
       return false;
     }
   }
@@ -220,10 +261,7 @@ bool Binding::add_attr(size_t i, PlanKey* key) const {
     key->push_back(word);
     return true;
   }
-  if (is_symbolic(object)) {
-    return false;
-  }
-  append_ivalue_key(attr_from_python(*layout_.op, attr, object), key);
+  append_ivalue_key(attr_value(i), key);
   return true;
 }
 
@@ -237,6 +275,7 @@ bool Binding::push_tensor(size_t i, PyObject* object, torch::jit::Stack* stack) 
 }
 
 void Binding::refuse_non_tensor(size_t i, PyObject* object) const {
+  const auto owner = pybind11::reinterpret_borrow<pybind11::object>(object);
   if (THPVariable_Check(object) || PyObject_HasAttrString(object, "__torch_function__") == 1) {
     return;
   }
@@ -300,22 +339,17 @@ bool Binding::push_list(size_t i, PyObject* object, torch::jit::Stack* stack) {
   return true;
 }
 
-bool Binding::push_attr(size_t i, torch::jit::Stack* stack) {
+void Binding::push_attr(size_t i, torch::jit::Stack* stack) const {
   const AttrDef& attr = layout_.op->attrs[i];
-  PyObject* object = objects_[layout_.first_attr + i];
-  if (object == nullptr) {
-    if (!attr.has_default) {
-      refuse_argument(layout_, " needs the attribute " + in_quotes(attr.name) + ", a " +
-                                   attr_type_name(attr.type) + "; it has no default");
-    }
-    stack->push_back(layout_.attr_defaults[i]);
-    return true;
+  if (objects_[layout_.first_attr + i] != nullptr) {
+    stack->push_back(attr_value(i));
+    return;
   }
-  if (is_symbolic(object)) {
-    return false;
+  if (!attr.has_default) {
+    refuse_argument(layout_, " needs the attribute " + in_quotes(attr.name) + ", a " +
+                                 attr_type_name(attr.type) + "; it has no default");
   }
-  stack->push_back(attr_from_python(*layout_.op, attr, object));
-  return true;
+  stack->push_back(layout_.attr_defaults[i]);
 }
 
 void Binding::push_output_counts(torch::jit::Stack* stack) {
@@ -326,8 +360,12 @@ void Binding::push_output_counts(torch::jit::Stack* stack) {
   }
   c10::IValue counts = list_of_ints(object);
   if (counts.isNone()) {
-    refuse_argument(layout_,
-                    ", output_counts: expected a list of ints, found " + found_text(object));
+    PyShared raised = take_exception();
+    throw Error("ArgumentError",
+                "op " + in_quotes(layout_.op->name) +
+                    ", output_counts: expected a list of ints, found " + found_text(object) +
+                    "\n  defined at " + layout_.op->source.text(),
+                std::move(raised));
   }
   stack->push_back(std::move(counts));
 }

@@ -1,5 +1,5 @@
-// call_entry.cpp: a vectorcall object for each op. It skips pybind11 and schema matching, not the
-// dispatcher.
+// call_entry.cpp: a vectorcall object for each op. It skips pybind11 and schema matching, and for a
+// repeated call the dispatcher too.
 #include "call_entry.h"
 
 #include <ATen/PythonTorchFunctionTLS.h>
@@ -20,17 +20,20 @@ namespace {
 struct OpObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   const TorchOp* op;
-  const ArgNames* names;
+  std::shared_ptr<const ArgNames>* names;  // of the layout that was called last
   PyObject* overload;
   PyObject* dict;
   PyObject* weakrefs;
 };
 
-PyObject* wrap_outputs(const Layout& layout, OutputTensors* outputs) {
-  if (outputs->size() == 1 && !layout.returns_list()) {
+PyObject* wrap_outputs(bool returns_list, OutputTensors* outputs) {
+  if (outputs->size() == 1 && !returns_list) {
     return THPVariable_Wrap(std::move((*outputs)[0]));
   }
   PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(outputs->size()));
+  if (result == nullptr) {
+    return nullptr;
+  }
   for (size_t i = 0; i < outputs->size(); ++i) {
     PyTuple_SET_ITEM(result, i, THPVariable_Wrap(std::move((*outputs)[i])));
   }
@@ -51,30 +54,59 @@ OutputTensors take_outputs(const Layout& layout, torch::jit::Stack* stack) {
   return outputs;
 }
 
+// One call by one record of the op. False if the op got other arguments meanwhile: nothing was
+// called, and the call must be read by the new record.
+bool call_op(OpObject* object, PyObject* const* args, size_t num_args, PyObject* kwnames,
+             PyObject** result) {
+  const TorchOp& op = *object->op;
+  CallRecord record(op);
+  const Layout& layout = record.layout();
+  if ((*object->names)->layout_id != layout.id) {
+    *object->names = std::make_shared<const ArgNames>(layout);
+  }
+  Binding binding(layout, **object->names, args, num_args, kwnames);
+  const bool returns_list = layout.returns_list();
+  const bool is_watched = at::impl::torch_function_mode_enabled();
+  std::shared_ptr<const ArgNames> names;
+  bool is_symbolic = false;
+  if (!binding.has_simple_attrs()) {  // converting them may run any code
+    record.hold();
+    names = *object->names;
+    is_symbolic = !binding.convert_attrs();
+  }
+  OutputTensors outputs;
+  if (!is_symbolic && !is_watched && binding.run_directly(op, *record, &outputs)) {
+    *result = wrap_outputs(returns_list, &outputs);
+    return true;
+  }
+  record.hold();
+  if (names == nullptr) {
+    names = *object->names;
+  }
+  torch::jit::Stack stack;
+  if (is_symbolic || !binding.fill(&stack) || is_watched) {
+    *result = binding.call(object->overload);
+    return true;
+  }
+  bool is_called = false;
+  {
+    ReleaseGil released;
+    is_called = op.dispatch(layout, &stack);
+  }
+  if (is_called) {
+    outputs = take_outputs(layout, &stack);
+    *result = wrap_outputs(returns_list, &outputs);
+  }
+  return is_called;
+}
+
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* object = reinterpret_cast<OpObject*>(self);
   try {
-    object->op->record();  // the op may be gone
-    const Layout& layout = object->op->layout();
-    if (object->names->layout != &layout) {
-      object->names = new ArgNames(layout);
+    PyObject* result = nullptr;
+    while (!call_op(object, args, PyVectorcall_NARGS(nargsf), kwnames, &result)) {
     }
-    Binding binding(layout, *object->names, args, PyVectorcall_NARGS(nargsf), kwnames);
-    OutputTensors outputs;
-    const bool is_watched = at::impl::torch_function_mode_enabled();
-    if (!is_watched && binding.run_directly(*object->op, &outputs)) {
-      return wrap_outputs(layout, &outputs);
-    }
-    torch::jit::Stack stack;
-    if (!binding.fill(&stack) || is_watched) {
-      return binding.call(object->overload);
-    }
-    {
-      ReleaseGil released;
-      object->op->handle().callBoxed(&stack);
-    }
-    outputs = take_outputs(layout, &stack);
-    return wrap_outputs(layout, &outputs);
+    return result;
   } catch (const Error& error) {
     set_python_error(error);
     return nullptr;
@@ -106,6 +138,7 @@ void op_dealloc(PyObject* self) {
     PyObject_ClearWeakRefs(self);
   }
   op_clear(self);
+  delete object->names;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -182,7 +215,8 @@ PyObject* make_op_object(const TorchOp* op, PyObject* overload) {
   }
   object->vectorcall = &op_vectorcall;
   object->op = op;
-  object->names = new ArgNames(op->layout());  // lives as long as the op, that is for ever
+  object->names =
+      new std::shared_ptr<const ArgNames>(std::make_shared<const ArgNames>(*op->record()->layout));
   object->overload = Py_NewRef(overload);
   return reinterpret_cast<PyObject*>(object);
 }

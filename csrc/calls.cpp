@@ -4,8 +4,11 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "error.h"
@@ -65,6 +68,33 @@ std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
 }
 
 }  // namespace
+
+bool value_fits(const c10::IValue& value, int32_t type) {
+  const auto fits_int32 = [](const c10::IValue& item) {
+    const int64_t i = int_of(item);
+    return i >= std::numeric_limits<int32_t>::min() && i <= std::numeric_limits<int32_t>::max();
+  };
+  const auto fits_float = [](const c10::IValue& item) {
+    return !item.isDouble() || !std::isfinite(item.toDouble()) ||
+           std::isfinite(static_cast<float>(item.toDouble()));
+  };
+  const auto all = [&](const auto& fits) {
+    const auto items = value.toListRef();
+    return std::all_of(items.begin(), items.end(), fits);
+  };
+  switch (type) {
+    case ONEOP_ATTR_INT32:
+      return fits_int32(value);
+    case ONEOP_ATTR_FLOAT:
+      return fits_float(value);
+    case ONEOP_ATTR_LIST_INT32:
+      return all(fits_int32);
+    case ONEOP_ATTR_LIST_FLOAT:
+      return all(fits_float);
+    default:
+      return true;
+  }
+}
 
 void refuse_argument(const Layout& layout, const std::string& text) {
   throw Error("ArgumentError", "op " + in_quotes(layout.op->name) + text + "\n  defined at " +
@@ -344,7 +374,15 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
     spec.inputs.push_back(std::move(meta));
   }
   for (size_t i = 0; i < op.attrs.size(); ++i) {
-    spec.attrs.push_back(to_attr(args[layout.first_attr + i], op.attrs[i].type));
+    const c10::IValue& value = args[layout.first_attr + i];
+    if (!value_fits(value, op.attrs[i].type)) {
+      std::ostringstream found;
+      found << value;
+      refuse_argument(layout, ", attribute " + in_quotes(op.attrs[i].name) + ": expected a " +
+                                  attr_type_name(op.attrs[i].type) + " of 32 bits, found " +
+                                  found.str());
+    }
+    spec.attrs.push_back(to_attr(value, op.attrs[i].type));
   }
   if (layout.returns_list()) {
     for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {

@@ -13,6 +13,10 @@ namespace oneop {
 c10::IValue to_ivalue(const AttrValue& value);
 AttrValue to_attr(const c10::IValue& value, int32_t type);
 
+// False for a number that the type of the attribute cannot hold: torch's schemas know only int and
+// float, of 64 bits.
+bool value_fits(const c10::IValue& value, int32_t type);
+
 // Throws ArgumentError: the op, `text`, and where the op is defined.
 [[noreturn]] void refuse_argument(const Layout& layout, const std::string& text);
 

@@ -217,29 +217,28 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
   return device;
 }
 
-std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,
+std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const RecordPtr& record,
                                           const c10::IValue* args, const CallTensors& call,
                                           c10::Device device) {
+  const Layout& layout = *record->layout;
   ThreadCache& cache = thread_cache();
   PlanKey& key = cache.key(0);
   append_call_key(layout, args, call, KeyMode::kFull, &key);
   if (call.tensors.empty()) {
     key.push_back(static_cast<int64_t>(device.type()) << 8 | (device.index() + 1));
   }
-  const OpRecord& record = op.record();
-  LastCall& last = cache.call(op.id());
-  if (last.record == &record && last.key == key) {
+  if (const LastCall& last = cache.call(op.id());
+      last.plan != nullptr && &last.plan->record() == record.get() && last.key == key) {
     return last.plan;
   }
-  std::shared_ptr<const CallPlan> plan = record.plans->find(key);
+  PlanKey own_key = key;  // from here on authors' code may run and call ops, which use the buffer
+  std::shared_ptr<const CallPlan> plan = record->plans->find(own_key);
   if (plan == nullptr) {
-    const PlanKey own_key = key;  // author's functions may call ops, which use the buffer
     plan = std::make_shared<const CallPlan>(record, make_spec(layout, args, call, device), false);
-    record.plans->insert(own_key, plan);
-    last = {&record, own_key, plan, nullptr, {}};
-    return plan;
+    record->plans->insert(own_key, plan);
   }
-  last = {&record, key, plan, nullptr, {}};
+  // What stands there is destroyed last: its destructors may be the authors'.
+  LastCall replaced = std::exchange(cache.call(op.id()), {std::move(own_key), plan, nullptr, {}});
   return plan;
 }
 
@@ -275,20 +274,23 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
 
 void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
              torch::jit::Stack* stack) {
-  const Layout& layout = op.layout();
+  const RecordPtr record = op.record();
+  const Layout& layout = *record->layout;
+  check_stack(layout, *stack);
+  leave_dispatch(op);
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
   const c10::Device device = device_of(layout, args, call);
   std::shared_ptr<const CallPlan> plan;
   try {
-    plan = find_plan(op, layout, args, call, device);
+    plan = find_plan(op, record, args, call, device);
   } catch (const Error& error) {
     if (!falls_back(error, device)) {
       throw;
     }
   }
   if (plan == nullptr) {
-    return compute_on_cpu(op, handle, keys, device, stack);
+    return compute_on_cpu(op, layout, handle, keys, device, stack);
   }
   OutputTensors outputs;
   run_plan(layout, call, *plan, device, &outputs);
@@ -297,7 +299,10 @@ void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dispatch
 
 void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKeySet,
                   torch::jit::Stack* stack) {
-  const Layout& layout = op.layout();
+  const RecordPtr record = op.record();
+  const Layout& layout = *record->layout;
+  check_stack(layout, *stack);
+  leave_dispatch(op);
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   const CallTensors call(layout, args);
   device_of(layout, args, call);  // torch comes here for a mix of devices too
@@ -308,7 +313,7 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
   const c10::Device meta(c10::kMeta);
   OutputTensors outputs;
   if (has_symbolic_sizes(call)) {
-    if (const auto inferred = infer_symbolic(op.record(), layout, args, call)) {
+    if (const auto inferred = infer_symbolic(*record, layout, args, call)) {
       for (const SymbolicOutput& output : *inferred) {
         outputs.push_back(at::empty_symint(
             output.sizes, at::TensorOptions().dtype(to_torch(output.dtype)).device(meta)));
@@ -317,7 +322,7 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
       return;
     }
   }
-  const CallPlan plan(op.record(), make_spec(layout, args, call, meta), true);
+  const CallPlan plan(record, make_spec(layout, args, call, meta), true);
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
     outputs.push_back(allocate_output(plan.output(i), meta));
   }
@@ -326,7 +331,10 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
 
 void select_backend(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                     torch::jit::Stack* stack) {
-  const Layout& layout = op.layout();
+  const RecordPtr record = op.record();
+  const Layout& layout = *record->layout;
+  check_stack(layout, *stack);
+  leave_dispatch(op);
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   c10::DispatchKeySet next =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);

@@ -34,7 +34,7 @@ bool kernel_sync();
 void wait_for_kernel(const std::string& op, const CallPlan& plan, c10::Device device);
 
 // The plan for the arguments at `args`; cached.
-std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const Layout& layout,
+std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const RecordPtr& record,
                                           const c10::IValue* args, const CallTensors& call,
                                           c10::Device device);
 

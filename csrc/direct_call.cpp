@@ -1,11 +1,16 @@
 // direct_call.cpp: the shortest way from arguments to a kernel.
 #include "direct_call.h"
 
+#include <ATen/SavedTensorHooks.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
 namespace oneop {
-DirectCall::DirectCall(const TorchOp& op)
-    : op_(op), layout_(op.layout()), cache_(thread_cache()), key_(cache_.key(0)) {}
+DirectCall::DirectCall(const TorchOp& op, const OpRecord& record)
+    : op_(op),
+      record_(record),
+      layout_(*record.layout),
+      cache_(thread_cache()),
+      key_(cache_.key(0)) {}
 
 bool DirectCall::add_tensor(const at::Tensor& tensor) {
   if (!is_plain(tensor)) {
@@ -38,7 +43,7 @@ bool DirectCall::prepare() {
     return false;
   }
   LastCall& last = cache_.call(op_.id());
-  if (last.record != &op_.record() || last.key != key_) {
+  if (last.plan == nullptr || &last.plan->record() != &record_ || last.key != key_) {
     return false;
   }
   if (has_tangents(tensors_)) {
@@ -68,14 +73,17 @@ bool DirectCall::find_gradient(LastCall* last) {
   if (!any) {
     return true;
   }
+  if (at::SavedTensorDefaultHooks::is_enabled() && at::SavedTensorDefaultHooks::get_hooks()) {
+    return false;  // saving runs Python, which may resize a tensor whose sizes are in the key
+  }
   const bool same = last->grad != nullptr && std::equal(needs_.begin(), needs_.end(),
                                                         last->needs.begin(), last->needs.end());
   if (!same) {
-    if (last->record->grad == nullptr) {
+    if (record_.grad == nullptr) {
       return false;
     }
     // The key of autograd.cpp's cache, from the same parts.
-    const bool by_shape = last->record->grad_plans->reads_shapes.load(std::memory_order_relaxed);
+    const bool by_shape = record_.grad_plans->reads_shapes.load(std::memory_order_relaxed);
     PlanKey& key = cache_.key(1);
     for (int32_t count : tensors_.counts) {
       key.push_back(count);
@@ -88,7 +96,7 @@ bool DirectCall::find_gradient(LastCall* last) {
       key.push_back(need);
     }
     const LastGrad& grad = cache_.grad(op_.id());
-    if (grad.record != last->record || grad.key != key) {
+    if (grad.record.get() != &record_ || grad.key != key) {
       return false;
     }
     last->grad = grad.plan;

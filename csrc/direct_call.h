@@ -10,9 +10,13 @@ namespace oneop {
 
 // The parts of a call are added in the order of the schema. If this thread made the same call of
 // this op last, what it found out then serves again; anything else goes through the dispatcher.
+//
+// Ownership. The caller keeps the tensors until end() has returned. From the constructor to
+// prepare() no Python and no op runs on this thread, so a borrowed record and the buffer of the key
+// stay as they are. From prepare() on the plan is held, and with it the record and its layout.
 class DirectCall {
  public:
-  explicit DirectCall(const TorchOp& op);
+  DirectCall(const TorchOp& op, const OpRecord& record);
 
   // False where the tensor is not plain.
   bool add_tensor(const at::Tensor& tensor);
@@ -34,6 +38,7 @@ class DirectCall {
   bool find_gradient(LastCall* last);
 
   const TorchOp& op_;
+  const OpRecord& record_;
   const Layout& layout_;
   ThreadCache& cache_;
   CallTensors tensors_;

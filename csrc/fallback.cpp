@@ -57,9 +57,8 @@ bool falls_back(const Error& error, c10::Device device) {
   return is_allowed && !device.is_cpu() && std::strcmp(error.cls(), "KernelNotFoundError") == 0;
 }
 
-void compute_on_cpu(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
-                    c10::Device device, torch::jit::Stack* stack) {
-  const Layout& layout = op.layout();
+void compute_on_cpu(const TorchOp& op, const Layout& layout, const c10::OperatorHandle& handle,
+                    c10::DispatchKeySet keys, c10::Device device, torch::jit::Stack* stack) {
   warn_once(op.name(), device);
   const c10::Device cpu(c10::kCPU);
   const auto first = stack->end() - layout.num_args;

@@ -14,7 +14,7 @@ bool falls_back(const Error& error, c10::Device device);
 
 // Copies the tensors of the call, computes, and copies the results to the device; warns once for
 // each op.
-void compute_on_cpu(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
-                    c10::Device device, torch::jit::Stack* stack);
+void compute_on_cpu(const TorchOp& op, const Layout& layout, const c10::OperatorHandle& handle,
+                    c10::DispatchKeySet keys, c10::Device device, torch::jit::Stack* stack);
 
 }  // namespace oneop

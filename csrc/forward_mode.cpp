@@ -47,8 +47,10 @@ TensorList tensors_of(const torch::jit::Stack& results) {
 
 void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
                           c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  const Layout& layout = op.layout();
-  const std::shared_ptr<const ForwardDef> forward = op.record().forward;
+  const RecordPtr record = op.record();
+  const Layout& layout = *record->layout;
+  check_stack(layout, *stack);
+  const std::shared_ptr<const ForwardDef> forward = record->forward;
   if (forward == nullptr) {
     throw Error("OpNotImplementedError",
                 "op " + in_quotes(layout.op->name) +

@@ -52,7 +52,8 @@ class Frame {
   std::string call_text() const;  // "in: float32[2, 3] -> out: float32[2, 3]"
 
  private:
-  void check_outputs() const;
+  std::string output_fault(const oneop_tensor& tensor) const;  // empty: there is none
+  void check_outputs();
 
   const OpDef& op_;
   oneop_frame frame_{};

@@ -77,10 +77,14 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
   def->source = {text(def->abi.file), def->abi.line, library};
   def->bind_python = def->abi.bind_python != 0;
   def->return_type = def->abi.return_type;
-  for (int32_t i = 0; i < def->abi.num_return_names; ++i) {
+  const std::string what = "function " + in_quotes(def->name) + ", ";
+  const int32_t num_return_names =
+      checked_count(def->abi.num_return_names, def->abi.return_names, what + "num_return_names");
+  for (int32_t i = 0; i < num_return_names; ++i) {
     def->return_names.push_back(text(def->abi.return_names[i]));
   }
-  for (int32_t i = 0; i < def->abi.num_args; ++i) {
+  const int32_t num_args = checked_count(def->abi.num_args, def->abi.args, what + "num_args");
+  for (int32_t i = 0; i < num_args; ++i) {
     const oneop_function_arg abi = take(def->abi.args[i]);
     FunctionArg arg;
     arg.name = text(abi.name);
@@ -108,9 +112,10 @@ Functions& Functions::global() {
   return *functions;
 }
 
-void Functions::add(const std::string& library, std::vector<FunctionPtr> defs) {
+Functions::Change Functions::prepare(const std::string& library,
+                                     const std::vector<FunctionPtr>& defs) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<FunctionPtr> next;
+  Change next;
   for (const FunctionPtr& def : all_) {
     if (def->source.library != library) {
       next.push_back(def);
@@ -127,7 +132,12 @@ void Functions::add(const std::string& library, std::vector<FunctionPtr> defs) {
     }
     next.push_back(def);
   }
-  all_ = std::move(next);
+  return next;
+}
+
+void Functions::commit(Change* change) noexcept {
+  std::lock_guard<std::mutex> lock(mutex_);
+  all_.swap(*change);
   ++version_;
 }
 

@@ -41,9 +41,12 @@ using FunctionPtr = std::shared_ptr<const FunctionDef>;
 class Functions {
  public:
   static Functions& global();
-  // Replaces what the library said before. Throws RegistrationError if another library has one of
-  // these names.
-  void add(const std::string& library, std::vector<FunctionPtr> defs);
+  using Change = std::vector<FunctionPtr>;
+  // All functions once those of the library replace what it said before. Throws RegistrationError
+  // if another library has one of these names.
+  Change prepare(const std::string& library, const std::vector<FunctionPtr>& defs) const;
+  // Makes the change visible, and leaves in it what was replaced.
+  void commit(Change* change) noexcept;
   std::vector<FunctionPtr> signatures(
       const std::string& name) const;  // bound ones, in the order of the file
   std::vector<std::string> names() const;

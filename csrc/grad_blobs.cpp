@@ -104,7 +104,8 @@ std::vector<TensorMeta> GradBlobs::infer(const GradStep& step) {
   }
   spec.attrs = step.attrs;
   spec.output_counts = step.output_counts;
-  Frame frame(*Registry::global().get(step.op).op, spec);
+  const RecordPtr record = Registry::global().get(step.op);
+  Frame frame(*record->op, spec);
   frame.infer();
   return outputs_of(frame);
 }

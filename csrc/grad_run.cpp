@@ -22,7 +22,8 @@ OptionalTensors run_gradient(const std::string& name, bool is_eager, const py::t
                              const OptionalTensors& output_grads, const std::vector<bool>& needs) {
   return raising([&] {
     const TorchOp& op = TorchOp::find(name);
-    const GradDef* grad = op.record().grad.get();
+    const RecordPtr record = op.record();
+    const GradDef* grad = record->grad.get();
     if (grad != nullptr && is_eager) {
       grad = grad->eager.get();
     }
@@ -35,10 +36,10 @@ OptionalTensors run_gradient(const std::string& name, bool is_eager, const py::t
     for (size_t i = 0; i < arguments.size(); ++i) {
       stack.push_back(torch::jit::toIValue(args[i], arguments[i].type()));
     }
-    const CallTensors call(op.layout(), stack.data());
+    const CallTensors call(*record->layout, stack.data());
     bool read_shapes = false;
     const auto plan =
-        make_plan(*grad, op.layout(), stack.data(), call,
+        make_plan(*grad, *record->layout, stack.data(), call,
                   std::vector<uint8_t>(needs.begin(), needs.end()), guard_size, &read_shapes);
     torch::autograd::variable_list saved;
     for (int32_t blob : plan->saved) {

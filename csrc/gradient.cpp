@@ -79,11 +79,22 @@ std::shared_ptr<const GradPlan> GradCache::find(const PlanKey& key) const {
 }
 
 void GradCache::insert(const PlanKey& key, std::shared_ptr<const GradPlan> plan) {
+  Plans dropped;  // destroyed after the lock is released
   std::lock_guard<std::mutex> lock(mutex_);
-  if (plans_.size() >= PlanCache::kLimit) {
-    plans_.clear();
+  if (is_closed_) {
+    return;
   }
-  plans_[key] = std::move(plan);
+  if (plans_.size() >= PlanCache::kLimit) {
+    dropped.swap(plans_);
+  }
+  plans_[key].swap(plan);
+}
+
+void GradCache::close() {
+  Plans dropped;
+  std::lock_guard<std::mutex> lock(mutex_);
+  is_closed_ = true;
+  dropped.swap(plans_);
 }
 
 GradPlan make_grad_plan(const GradDef& grad, Frame* frame, const std::vector<uint8_t>& needs_grad,

@@ -48,12 +48,16 @@ class GradCache {
  public:
   std::shared_ptr<const GradPlan> find(const PlanKey& key) const;
   void insert(const PlanKey& key, std::shared_ptr<const GradPlan> plan);
+  void close();  // drops all, and keeps nothing from now on
   // Whether the generator has been seen to look at shapes. Until then its plans serve all shapes.
   std::atomic<bool> reads_shapes{false};
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_map<PlanKey, std::shared_ptr<const GradPlan>, PlanKeyHash> plans_;
+  using Plans = std::unordered_map<PlanKey, std::shared_ptr<const GradPlan>, PlanKeyHash>;
+
+  mutable std::mutex mutex_;  // a leaf lock, as those of PlanCache
+  Plans plans_;
+  bool is_closed_ = false;
 };
 
 // Runs the generator. `needs_grad` and `has_grad` have one flag for each forward input and output

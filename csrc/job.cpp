@@ -45,11 +45,12 @@ void* current_stream(c10::Device device) {
 void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
                         const std::vector<at::Tensor>& outputs, const at::Tensor& tmp) {
   const TorchOp& op = TorchOp::find(name);
-  const Layout& layout = op.layout();
+  const RecordPtr record = op.record();
+  const Layout& layout = *record->layout;
   const CallTensors call(layout, args.data());
   const c10::Device device = device_of(layout, args.data(), call);
   auto step = std::make_unique<OpStep>();
-  step->plan = find_plan(op, layout, args.data(), call, device);
+  step->plan = find_plan(op, record, args.data(), call, device);
   std::vector<void*> data;
   for (const at::Tensor* tensor : call.tensors) {
     if (!layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS) && !tensor->is_contiguous()) {

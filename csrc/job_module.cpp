@@ -71,8 +71,8 @@ py::dict describe_call(const std::string& name, const TensorsByArgument& inputs,
                        const std::vector<int32_t>& output_counts, const py::dict& attrs,
                        int32_t device_type) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
-    CallSpec spec = make_call_spec(*record.op, inputs, output_counts, attrs);
+    const RecordPtr record = Registry::global().get(name);
+    CallSpec spec = make_call_spec(*record->op, inputs, output_counts, attrs);
     spec.device_type = device_type;
     const CallPlan plan(record, spec, false);
     py::dict info;
@@ -81,7 +81,7 @@ py::dict describe_call(const std::string& name, const TensorsByArgument& inputs,
     info["language"] = plan.kernel().language;
     info["cuda_graph"] = (plan.kernel().flags & ONEOP_KERNEL_CUDA_GRAPH) != 0;
     info["inplace"] = plan.inplace_proposals();
-    info["any_strides"] = record.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    info["any_strides"] = record->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
     return info;
   });
 }

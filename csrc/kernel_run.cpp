@@ -79,12 +79,11 @@ class KernelRun {
   // The kernel at `index` of the op's list, for a call with these arguments of the torch op. Throws
   // KernelNotFoundError if it does not take the call.
   KernelRun(const std::string& name, size_t index, torch::jit::Stack args)
-      : layout_(TorchOp::find(name).layout()),
+      : record_(with_one_kernel(*Registry::global().get(name), index)),
+        layout_(*record_->layout),
         args_(std::move(args)),
         call_(layout_, args_.data()),
-        device_(device_of(layout_, args_.data(), call_)),
-        record_(TorchOp::find(name).record().op) {
-    record_.kernels = {TorchOp::find(name).record().kernels.at(index)};
+        device_(device_of(layout_, args_.data(), call_)) {
     plan_ = std::make_unique<CallPlan>(record_, make_spec(layout_, args_.data(), call_, device_),
                                        false);
   }
@@ -146,11 +145,18 @@ class KernelRun {
   const std::vector<std::pair<int64_t, int>>& overrun() const { return overrun_; }
 
  private:
+  static RecordPtr with_one_kernel(const OpRecord& whole, size_t index) {
+    auto record = std::make_shared<OpRecord>(whole.op);
+    record->layout = whole.layout;
+    record->kernels = {whole.kernels.at(index)};
+    return record;
+  }
+
+  const RecordPtr record_;
   const Layout& layout_;
   torch::jit::Stack args_;
   CallTensors call_;
   c10::Device device_;
-  OpRecord record_;  // with this one kernel
   std::unique_ptr<CallPlan> plan_;
   std::vector<std::pair<int64_t, int>> overrun_;
 };

@@ -2,6 +2,7 @@
 // the same call before, else through the dispatcher.
 #include "library_call.h"
 
+#include "abi_read.h"
 #include "orderly_call.h"
 #include "tensor_handles.h"
 
@@ -37,7 +38,8 @@ class BorrowedTensors {
 // A call of a library's, in the order of the op's definition.
 class Call {
  public:
-  Call(const TorchOp& op, const oneop_call& call) : op_(op), layout_(op.layout()), call_(call) {
+  Call(const TorchOp& op, const oneop_call& call)
+      : op_(op), record_(op.record()), layout_(*record_->layout), call_(call) {
     tensors_.reserve(call.num_inputs);
     const auto& args = layout_.op->inputs;
     size_t expected = 0;
@@ -122,7 +124,7 @@ class Call {
     if (layout_.mutates || !is_plain_thread()) {
       return false;
     }
-    DirectCall direct(op_);
+    DirectCall direct(op_, *record_);
     for (size_t a = 0; a < layout_.inputs.size(); ++a) {
       for (size_t i = 0; i < tensors_.size(); ++i) {
         if (arg_of_[i] == static_cast<int32_t>(a) && tensors_[i].defined() &&
@@ -197,7 +199,7 @@ class Call {
     }
     {
       MaybeReleaseGil released(thread_cache());
-      op_.handle().callBoxed(&stack);
+      op_.dispatch_or_throw(layout_, &stack);
     }
     if (layout_.returns_list()) {
       for (at::Tensor& output : stack.back().toTensorVector()) {
@@ -220,8 +222,7 @@ class Call {
     const ArgDef& arg = layout_.op->inputs[a];
     if (!arg.takes(static_cast<int64_t>(list.size()))) {
       refuse_argument(layout_, ", input " + in_quotes(arg.name) + ": expected " +
-                                   arg.counts_text() + " tensors, found " +
-                                   std::to_string(list.size()));
+                                   arg.counts_text() + ", found " + std::to_string(list.size()));
     }
     if (layout_.inputs[a] == Layout::Input::kList) {
       stack->emplace_back(std::move(list));
@@ -270,6 +271,7 @@ class Call {
   }
 
   const TorchOp& op_;
+  const RecordPtr record_;
   const Layout& layout_;
   const oneop_call& call_;
   BorrowedTensors tensors_;
@@ -280,9 +282,11 @@ class Call {
 
 int32_t dispatch_call(const oneop_call* call, oneop_handle* outputs, oneop_status* status) {
   return guard_service(status, [&] {
+    checked_count(call->num_inputs, call->inputs, "oneop_call.num_inputs");
+    checked_count(call->num_outputs, outputs, "oneop_call.num_outputs");
+    checked_count(call->num_attrs, call->attrs, "oneop_call.num_attrs");
     const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
                                             : TorchOp::find(call->op_type_name);
-    op.record();  // the op may be gone
     if (!run_orderly(op, *call, outputs)) {
       Call(op, *call).run(outputs);
     }

@@ -13,6 +13,7 @@
 #include "kernel_run.h"
 #include "plugin.h"
 #include "python_op.h"
+#include "registration.h"
 #include "sbp.h"
 #include "sharded_calls.h"
 #include "tensor_rules.h"
@@ -24,36 +25,54 @@ namespace py = pybind11;
 namespace oneop {
 namespace {
 
-// Publishes new definitions to torch; the names whose schema changed.
-std::vector<std::string> define_all(const std::vector<OpSlot*>& slots) {
-  std::vector<std::string> changed;
-  for (OpSlot* slot : slots) {
-    if (TorchOp::define(slot)) {
-      changed.push_back(slot->name);
-    }
+// Any bytes may be in a file name.
+std::string path_of(const py::object& path) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) {
+    throw py::error_already_set();
   }
-  return changed;
+  const auto owner = py::reinterpret_steal<py::bytes>(bytes);
+  return owner;
 }
 
-py::dict load_library(const std::string& path, const std::string& library) {
+// As Python shows file names and other texts of libraries.
+py::str py_text(const std::string& text) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (made == nullptr) {
+    throw py::error_already_set();
+  }
+  return py::reinterpret_steal<py::str>(made);
+}
+
+py::dict load_library(const py::object& path, const py::object& library) {
   return raising([&] {
-    const LibraryDefs defs = read_library(path, library);
-    const std::vector<OpSlot*> slots = Registry::global().add(defs);
-    py::dict result;
-    result["changed"] = define_all(slots);
-    py::list ops;
-    for (const OpSlot* slot : slots) {
-      ops.append(slot->name);
+    const LibraryDefs defs = read_library(path_of(path), path_of(library));
+    Registered done;
+    {
+      py::gil_scoped_release released;
+      done = register_library(defs);
     }
-    result["ops"] = ops;
-    Functions::global().add(library, defs.functions);
+    drop_released();
+    py::dict result;
+    result["ops"] = done.ops;
+    result["changed"] = done.changed;
     return result;
   });
 }
 
 // What oneop.authoring describes; see python_op.h.
 std::vector<std::string> register_python(const py::dict& description) {
-  return raising([&] { return define_all(Registry::global().add(read_python(description))); });
+  return raising([&] {
+    const LibraryDefs defs = read_python(description);
+    Registered done;
+    {
+      py::gil_scoped_release released;
+      done = register_library(defs);
+    }
+    drop_released();
+    return done.changed;
+  });
 }
 
 // The Python function that torch may trace through for these tensors, or None.
@@ -67,8 +86,8 @@ py::object composition_of(const std::string& name,
       }
       call.counts.push_back(static_cast<int32_t>(tensors.size()));
     }
-    const auto* kernel = dynamic_cast<const PythonKernel*>(
-        find_composition(Registry::global().get(name), call, false));
+    const RecordPtr record = Registry::global().get(name);
+    const auto* kernel = dynamic_cast<const PythonKernel*>(find_composition(*record, call, false));
     return kernel == nullptr ? py::object(py::none())
                              : py::reinterpret_borrow<py::object>(kernel->function.get());
   });
@@ -76,9 +95,9 @@ py::object composition_of(const std::string& name,
 
 py::dict source_info(const Source& source) {
   py::dict info;
-  info["file"] = source.file;
+  info["file"] = py_text(source.file);
   info["line"] = source.line;
-  info["library"] = source.library;
+  info["library"] = py_text(source.library);
   return info;
 }
 
@@ -102,7 +121,7 @@ py::dict kernel_info(const KernelDef& kernel) {
   info["op"] = kernel.op_type_name;
   info["source"] = source_info(kernel.source);
   info["priority"] = kernel.priority;
-  info["predicate"] = kernel.predicate;
+  info["predicate"] = py_text(kernel.predicate);
   info["language"] = kernel.language;
   py::list devices;
   py::list dtypes;
@@ -113,7 +132,7 @@ py::dict kernel_info(const KernelDef& kernel) {
     } else if (fact.kind == ONEOP_FACT_DTYPE) {
       dtypes.append(py::make_tuple(fact.arg, fact.index, dtype_name(fact.value)));
     } else {
-      others.append(fact.text);
+      others.append(py_text(fact.text));
     }
   }
   info["devices"] = devices;
@@ -124,7 +143,8 @@ py::dict kernel_info(const KernelDef& kernel) {
 
 py::dict op_info(const std::string& name) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     const OpDef& op = *record.op;
     py::dict info;
     info["name"] = op.name;
@@ -179,7 +199,8 @@ py::tuple list_sbp(const std::string& name, const TensorsByArgument& inputs,
                    const std::vector<int32_t>& output_counts, const py::dict& attrs,
                    int32_t parallel_num) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     const SbpAnswer answer = sbp_signatures(
         record, make_call_spec(*record.op, inputs, output_counts, attrs), parallel_num);
     py::list signatures;
@@ -213,7 +234,8 @@ py::list nd_sbp(const std::string& name, const TensorsByArgument& inputs,
                 const std::vector<int32_t>& output_counts, const py::dict& attrs,
                 const SbpEntries& hints, int32_t dims, int32_t parallel_num) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     return sbp_to_python(infer_nd_sbp(record,
                                       make_call_spec(*record.op, inputs, output_counts, attrs),
                                       make_spread(hints, dims, parallel_num, 0)));
@@ -227,7 +249,8 @@ TensorSpecs infer_outputs(const std::string& name, const TensorsByArgument& inpu
                           const SbpEntries& sbp, int32_t dims, int32_t parallel_num,
                           int32_t parallel_id, const TensorSpecs& logical) {
   return raising([&] {
-    const OpRecord& record = Registry::global().get(name);
+    const RecordPtr held = Registry::global().get(name);
+    const OpRecord& record = *held;
     Spread spread = make_spread(sbp, dims, parallel_num, parallel_id);
     for (const auto& [shape, dtype] : logical) {
       spread.logical.emplace_back(shape, to_abi(dtype));
@@ -260,7 +283,10 @@ py::capsule snapshot() {
 
 std::vector<std::string> restore(const py::capsule& capsule) {
   const auto& content = *capsule.get_pointer<SnapshotPtr>();
-  return raising([&] { return define_all(Registry::global().restore(*content)); });
+  return raising([&] {
+    py::gil_scoped_release released;
+    return restore_registry(*content).changed;
+  });
 }
 
 }  // namespace
@@ -308,6 +334,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("kernel_sync", &oneop::kernel_sync);
   m.def("set_host_cache_limit", &oneop::set_host_cache_limit, py::arg("bytes"));
   m.def("host_cache_held", &oneop::host_cache_held);
+  m.def("empty_host_cache", &oneop::empty_host_cache, py::call_guard<py::gil_scoped_release>());
   m.def("snapshot", &oneop::snapshot);
   m.def("restore", &oneop::restore, py::arg("snapshot"));
 }

@@ -22,7 +22,7 @@ bool same_name(const std::string& ours, const char* theirs) {
 class OrderlyCall {
  public:
   OrderlyCall(const TorchOp& op, const oneop_call& call)
-      : op_(op), layout_(op.layout()), call_(call) {}
+      : op_(op), record_(op), layout_(record_.layout()), call_(call) {}
 
   // False: nothing has been done.
   bool run(oneop_handle* outputs) {
@@ -32,7 +32,7 @@ class OrderlyCall {
     // A tensor is no more than its handle, so the caller's can be read where they lie.
     static_assert(sizeof(at::Tensor) == sizeof(oneop_handle));
     const auto* tensors = reinterpret_cast<const at::Tensor*>(call_.inputs);
-    DirectCall direct(op_);
+    DirectCall direct(op_, *record_);
     for (int32_t i = 0; i < call_.num_inputs; ++i) {
       if (!direct.add_tensor(tensors[i])) {
         return false;
@@ -54,16 +54,17 @@ class OrderlyCall {
         return false;
       }
     }
-    // The names of one call site stay as they are, and layouts are never freed.
+    // The names of one call site stay as they are, and so does what the id of a layout stands for.
     const void** note = has_note() ? call_.note : nullptr;
-    if (note != nullptr && __atomic_load_n(note, __ATOMIC_RELAXED) == &layout_) {
+    const void* id = reinterpret_cast<const void*>(layout_.id);
+    if (note != nullptr && __atomic_load_n(note, __ATOMIC_RELAXED) == id) {
       return true;
     }
     if (!has_its_names()) {
       return false;
     }
     if (note != nullptr) {
-      __atomic_store_n(note, &layout_, __ATOMIC_RELAXED);
+      __atomic_store_n(note, id, __ATOMIC_RELAXED);
     }
     return true;
   }
@@ -109,6 +110,7 @@ class OrderlyCall {
   }
 
   const TorchOp& op_;
+  const CallRecord record_;
   const Layout& layout_;
   const oneop_call& call_;
 };

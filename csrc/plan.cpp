@@ -35,6 +35,37 @@ KernelInstance::KernelInstance(std::shared_ptr<const KernelDef> def, Frame* fram
 
 KernelInstance::~KernelInstance() { destroy(); }
 
+// One call's turn with the state of a kernel; nothing where the kernel has none.
+class KernelInstance::Turn {
+ public:
+  explicit Turn(KernelInstance* instance)
+      : instance_(instance->state_ == nullptr ? nullptr : instance) {
+    if (instance_ == nullptr) {
+      return;
+    }
+    const std::thread::id self = std::this_thread::get_id();
+    if (instance_->turn_of_.load(std::memory_order_relaxed) == self) {
+      throw Error("OpRuntimeError",
+                  kernel_text(*instance_->def_) +
+                      ": the kernel called its own op, and its state is in use\n"
+                      "  call another op, or one with other attributes, from the kernel");
+    }
+    instance_->state_mutex_.lock();
+    instance_->turn_of_.store(self, std::memory_order_relaxed);
+  }
+  ~Turn() {
+    if (instance_ != nullptr) {
+      instance_->turn_of_.store({}, std::memory_order_relaxed);
+      instance_->state_mutex_.unlock();
+    }
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  KernelInstance* instance_;
+};
+
 void KernelInstance::destroy() {
   if (state_ != nullptr && def_->abi.destroy_state != nullptr) {
     def_->abi.destroy_state(state_);
@@ -44,14 +75,14 @@ void KernelInstance::destroy() {
   }
 }
 
-CallPlan::CallPlan(const OpRecord& record, const CallSpec& spec, bool infer_only)
-    : record_(record), frame_(*record.op, spec) {
+CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, bool infer_only)
+    : record_(std::move(record)), frame_(*record_->op, spec) {
   frame_.infer();
   if (infer_only) {
     return;
   }
 
-  const std::shared_ptr<const KernelDef> kernel = choose_kernel(record, &frame_);
+  const std::shared_ptr<const KernelDef> kernel = choose_kernel(*record_, &frame_);
   Status status;
   const oneop_kernel_def& abi = kernel->abi;
   if (abi.infer_tmp_size != nullptr) {
@@ -62,7 +93,7 @@ CallPlan::CallPlan(const OpRecord& record, const CallSpec& spec, bool infer_only
                                     std::to_string(tmp_bytes_) + " bytes");
     }
   }
-  instance_ = record.plans->instance(kernel, &frame_, spec);
+  instance_ = record_->plans->instance(kernel, &frame_, spec);
   if (abi.create_cache != nullptr) {
     status.check(abi.create_cache(instance_->kernel_, frame_.abi(), &cache_, status.abi()),
                  kernel_text(*kernel));
@@ -114,10 +145,7 @@ void CallPlan::bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data,
 void CallPlan::run_bound(oneop_frame* frame) const {
   const oneop_kernel_def& abi = instance_->def().abi;
   Status status;
-  std::unique_lock<std::mutex> turn;
-  if (instance_->state_ != nullptr) {
-    turn = std::unique_lock<std::mutex>(instance_->state_mutex_);
-  }
+  const KernelInstance::Turn turn(instance_.get());
   const int32_t code =
       abi.compute(instance_->kernel_, frame, instance_->state_, cache_, status.abi());
   if (code != ONEOP_OK || status.failed()) {
@@ -180,16 +208,31 @@ std::shared_ptr<const CallPlan> PlanCache::find(const PlanKey& key) const {
 }
 
 void PlanCache::insert(const PlanKey& key, std::shared_ptr<const CallPlan> plan) {
+  Plans dropped;  // destroyed after the lock is released
   std::lock_guard<std::mutex> lock(mutex_);
-  if (plans_.size() >= kLimit) {
-    plans_.clear();
+  if (is_closed_) {
+    return;
   }
-  plans_[key] = std::move(plan);
+  if (plans_.size() >= kLimit) {
+    dropped.swap(plans_);
+  }
+  plans_[key].swap(plan);
 }
 
 size_t PlanCache::size() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return plans_.size();
+}
+
+void PlanCache::close() {
+  Plans plans;
+  Instances instances;
+  Instances stateful;
+  std::lock_guard<std::mutex> lock(mutex_);
+  is_closed_ = true;
+  plans.swap(plans_);
+  instances.swap(instances_);
+  stateful.swap(stateful_);
 }
 
 std::shared_ptr<KernelInstance> PlanCache::instance(std::shared_ptr<const KernelDef> kernel,
@@ -198,19 +241,41 @@ std::shared_ptr<KernelInstance> PlanCache::instance(std::shared_ptr<const Kernel
   for (const AttrValue& attr : spec.attrs) {
     attr.append_key(&key);
   }
-  std::lock_guard<std::mutex> lock(instance_mutex_);
-  const auto found = instances_.find(key);
-  if (found != instances_.end()) {
-    return found->second;
+  const auto known = [&]() -> std::shared_ptr<KernelInstance> {
+    for (const Instances* instances : {&stateful_, &instances_}) {
+      if (const auto found = instances->find(key); found != instances->end()) {
+        return found->second;
+      }
+    }
+    return nullptr;
+  };
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (auto found = known()) {
+      return found;
+    }
   }
-  auto instance = std::make_shared<KernelInstance>(std::move(kernel), frame);
-  // State must outlive one call, an object without state need not be kept for attributes that never
-  // repeat.
+  // Two threads may both come here. The first to insert wins, so that all calls share one state.
+  auto made = std::make_shared<KernelInstance>(std::move(kernel), frame);
+  std::shared_ptr<KernelInstance> spare;  // these two are destroyed after the lock is released
+  Instances dropped;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (auto found = known()) {
+    spare = std::move(made);
+    return found;
+  }
+  if (is_closed_) {
+    return made;
+  }
+  if (made->has_state()) {
+    stateful_[key] = made;
+    return made;
+  }
   if (instances_.size() >= kLimit) {
-    instances_.clear();
+    dropped.swap(instances_);
   }
-  instances_[key] = instance;
-  return instance;
+  instances_[key] = made;
+  return made;
 }
 
 }  // namespace oneop

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -25,23 +27,30 @@ class KernelInstance {
 
   const KernelDef& def() const { return *def_; }
   bool always_compute() const { return always_compute_; }
+  bool has_state() const { return state_ != nullptr; }
 
  private:
   friend class CallPlan;
+  class Turn;
   void destroy();
 
   std::shared_ptr<const KernelDef> def_;
   void* kernel_ = nullptr;
   void* state_ = nullptr;
-  std::mutex state_mutex_;  // state may change in compute, so calls that share it take turns
+  // State may change in compute, so calls that share it take turns. Held while the author's code
+  // runs; the GIL may be taken under it, so nobody waits for it with the GIL held.
+  std::mutex state_mutex_;
+  std::atomic<std::thread::id> turn_of_{};
   bool always_compute_ = true;
 };
 
 class CallPlan {
  public:
   // Infers the outputs and, unless `infer_only`, chooses and creates the kernel.
-  CallPlan(const OpRecord& record, const CallSpec& spec, bool infer_only);
+  CallPlan(RecordPtr record, const CallSpec& spec, bool infer_only);
   ~CallPlan();
+
+  const OpRecord& record() const { return *record_; }
 
   int32_t num_inputs() const { return frame_.get().num_input_tensors; }
   int32_t num_outputs() const { return frame_.get().num_output_tensors; }
@@ -76,7 +85,7 @@ class CallPlan {
 
  private:
   friend class PlanCache;
-  const OpRecord& record_;
+  RecordPtr record_;  // keeps all that the frame and the kernel point into
   Frame frame_;
   std::shared_ptr<KernelInstance> instance_;
   void* cache_ = nullptr;
@@ -90,23 +99,32 @@ struct PlanKeyHash {
   size_t operator()(const PlanKey& key) const;
 };
 
-// The plans of one op record.
+// The plans of one op record. Its locks are leaf locks: plans and kernels are made and destroyed
+// while none is held, since both run the author's code, which may take the GIL or call ops.
 class PlanCache {
  public:
-  static constexpr size_t kLimit =
-      4096;  // then it starts anew: shapes that never repeat must not fill the memory
+  // Then all plans are dropped: shapes that never repeat must not fill the memory.
+  static constexpr size_t kLimit = 4096;
 
   std::shared_ptr<const CallPlan> find(const PlanKey& key) const;
   void insert(const PlanKey& key, std::shared_ptr<const CallPlan> plan);
   size_t size() const;
+  // Drops all, and keeps nothing from now on.
+  void close();
+  // The kernel object for these attributes. One that has state is kept as long as the op's record:
+  // state is the author's data, and losing it would change results.
   std::shared_ptr<KernelInstance> instance(std::shared_ptr<const KernelDef> kernel, Frame* frame,
                                            const CallSpec& spec);
 
  private:
+  using Plans = std::unordered_map<PlanKey, std::shared_ptr<const CallPlan>, PlanKeyHash>;
+  using Instances = std::unordered_map<PlanKey, std::shared_ptr<KernelInstance>, PlanKeyHash>;
+
   mutable std::mutex mutex_;
-  std::unordered_map<PlanKey, std::shared_ptr<const CallPlan>, PlanKeyHash> plans_;
-  std::mutex instance_mutex_;
-  std::unordered_map<PlanKey, std::shared_ptr<KernelInstance>, PlanKeyHash> instances_;
+  Plans plans_;
+  Instances instances_;  // without state
+  Instances stateful_;
+  bool is_closed_ = false;
 };
 
 // The kernel for this frame: predicate, then priority. None or a tie throws with every candidate.

@@ -7,13 +7,16 @@
 
 #include <limits>
 
+#include "calls.h"
 #include "error.h"
+#include "python_ref.h"
 #include "torch_types.h"
 
 namespace oneop {
 namespace {
 
-// Each returns false where the object is not of that kind.
+// Each returns false where the object is not of that kind. The Python exception is set then if the
+// object's own code raised it.
 
 bool to_int(PyObject* object, int64_t* value) {
   if (PyBool_Check(object)) {
@@ -29,7 +32,6 @@ bool to_int(PyObject* object, int64_t* value) {
   }
   PyObject* index = PyNumber_Index(object);  // numpy integers, int subclasses
   if (index == nullptr) {
-    PyErr_Clear();
     return false;
   }
   int overflow = 0;
@@ -53,11 +55,7 @@ bool to_double(PyObject* object, double* value) {
     return false;
   }
   *value = PyFloat_AsDouble(object);
-  if (*value == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  return true;
+  return *value != -1.0 || PyErr_Occurred() == nullptr;
 }
 
 bool to_text(PyObject* object, std::string* value) {
@@ -67,7 +65,6 @@ bool to_text(PyObject* object, std::string* value) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(object, &size);
   if (data == nullptr) {
-    PyErr_Clear();
     return false;
   }
   value->assign(data, size);
@@ -91,34 +88,51 @@ bool to_dtype(PyObject* object, int64_t* value) {
   return to_abi(type) != ONEOP_DTYPE_INVALID;
 }
 
-template <typename T, typename Convert>
-bool to_list(PyObject* object, const Convert& convert, c10::List<T>* list) {
+// Calls `act` with each item of a list or tuple; false if it is neither or `act` returns false.
+// Converting an item may run its own code, which may change the list: the items are those that the
+// list had at first, and they are owned meanwhile.
+template <typename Act>
+bool for_each_item(PyObject* object, const Act& act) {
   if (!PyList_Check(object) && !PyTuple_Check(object)) {
     return false;
   }
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+  const pybind11::object items = pybind11::reinterpret_steal<pybind11::object>(
+      is_simple_attr(object) || PyTuple_CheckExact(object) ? Py_NewRef(object)
+      : PyList_Check(object)                               ? PyList_AsTuple(object)
+                                                           : PySequence_Tuple(object));
+  if (!items) {
+    return false;
+  }
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
   for (Py_ssize_t i = 0; i < size; ++i) {
-    T item{};
-    if (!convert(PySequence_Fast_GET_ITEM(object, i), &item)) {
+    if (!act(PySequence_Fast_GET_ITEM(items.ptr(), i))) {
       return false;
     }
-    list->push_back(std::move(item));
   }
   return true;
 }
 
+template <typename T, typename Convert>
+bool to_list(PyObject* object, const Convert& convert, c10::List<T>* list) {
+  return for_each_item(object, [&](PyObject* object_of_item) {
+    T item{};
+    if (!convert(object_of_item, &item)) {
+      return false;
+    }
+    list->push_back(std::move(item));
+    return true;
+  });
+}
+
 bool to_shapes(PyObject* object, c10::List<c10::List<int64_t>>* shapes) {
-  if (!PyList_Check(object) && !PyTuple_Check(object)) {
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+  return for_each_item(object, [&](PyObject* item) {
     c10::List<int64_t> shape;
-    if (!to_list(PySequence_Fast_GET_ITEM(object, i), to_int, &shape)) {
+    if (!to_list(item, to_int, &shape)) {
       return false;
     }
     shapes->push_back(std::move(shape));
-  }
-  return true;
+    return true;
+  });
 }
 
 const char* expected_text(int32_t type) {
@@ -163,13 +177,25 @@ std::string repr_of(PyObject* object) {
   PyObject* repr = PyObject_Repr(object);
   std::string text;
   if (repr == nullptr || !to_text(repr, &text)) {
-    PyErr_Clear();
+    PyErr_Clear();  // the error that is being told matters more than one of __repr__
   }
   Py_XDECREF(repr);
   if (text.size() > 60) {
     text = text.substr(0, 57) + "...";
   }
   return text;
+}
+
+// An interrupt in the object's own code goes on as itself. Ctrl-C gives it no text: say where it
+// was.
+void name_interrupt(PyObject* exception, const std::string& where) {
+  if (exception == nullptr || !PyErr_GivenExceptionMatches(exception, PyExc_KeyboardInterrupt)) {
+    return;
+  }
+  const auto raised = pybind11::reinterpret_borrow<pybind11::object>(exception);
+  if (pybind11::len(raised.attr("args")) == 0) {
+    raised.attr("args") = pybind11::make_tuple(where);
+  }
 }
 
 template <typename T, typename Convert>
@@ -281,21 +307,48 @@ c10::IValue list_of_ints(PyObject* object) {
 
 c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* object) {
   c10::IValue value;
-  if (convert(attr.type, object, &value)) {
+  const bool is_converted = convert(attr.type, object, &value);
+  if (is_converted && value_fits(value, attr.type)) {
     return value;
   }
-  throw Error("ArgumentError", "op " + in_quotes(op.name) + ", attribute " + in_quotes(attr.name) +
-                                   ": expected " + expected_text(attr.type) + ", found " +
-                                   found_text(object) + "\n  defined at " + op.source.text());
+  PyShared raised = take_exception();
+  name_interrupt(raised.get(), "while attribute " + in_quotes(attr.name) + " of op " +
+                                   in_quotes(op.name) + " was converted");
+  throw Error("ArgumentError",
+              "op " + in_quotes(op.name) + ", attribute " + in_quotes(attr.name) + ": expected " +
+                  expected_text(attr.type) + (is_converted ? " of 32 bits" : "") + ", found " +
+                  found_text(object) + "\n  defined at " + op.source.text(),
+              std::move(raised));
 }
 
-bool is_symbolic(PyObject* object) {
-  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyUnicode_Check(object)) {
+bool is_simple_attr(PyObject* object, int depth) {
+  if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+      PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) || PyComplex_CheckExact(object) ||
+      THPDtype_Check(object)) {
+    return true;
+  }
+  if (depth == 0 || (!PyList_CheckExact(object) && !PyTuple_CheckExact(object))) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    if (!is_simple_attr(PySequence_Fast_GET_ITEM(object, i), depth - 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+namespace {
+
+bool is_symbolic_at(PyObject* object, int depth) {
+  if (is_simple_attr(object, 0)) {
     return false;
   }
   if (PyList_Check(object) || PyTuple_Check(object)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-      if (is_symbolic(PySequence_Fast_GET_ITEM(object, i))) {
+    for (Py_ssize_t i = 0; depth > 0 && i < PySequence_Fast_GET_SIZE(object); ++i) {
+      const auto item = pybind11::reinterpret_borrow<pybind11::object>(
+          PySequence_Fast_GET_ITEM(object, i));  // looking at it may run its code
+      if (is_symbolic_at(item.ptr(), depth - 1)) {
         return true;
       }
     }
@@ -304,5 +357,9 @@ bool is_symbolic(PyObject* object) {
   const pybind11::handle handle(object);
   return torch::is_symint(handle) || torch::is_symfloat(handle) || torch::is_symbool(handle);
 }
+
+}  // namespace
+
+bool is_symbolic(PyObject* object) { return is_symbolic_at(object, kListDepth); }
 
 }  // namespace oneop

@@ -16,6 +16,9 @@ namespace {
   throw Error("RegistrationError", text + "\n  at " + source.text());
 }
 
+// Of one argument. A call with more would take seconds to describe.
+constexpr int32_t kMaxTensors = 1 << 16;
+
 bool is_identifier(const std::string& name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) {
     return false;
@@ -35,13 +38,13 @@ void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* si
     if (!taken->insert(schema_name(arg.name)).second) {
       refuse(op.source, where + " has a name that is taken by another input, output or attribute");
     }
-    if (arg.count < (arg.count_is_minimum ? 0 : 1)) {
+    if (arg.count < (arg.count_is_minimum ? 0 : 1) || arg.count > kMaxTensors) {
       refuse(op.source, where + " cannot have " + std::to_string(arg.count) + " tensors");
     }
   }
 }
 
-void check_op(const OpDef& op) {
+void check_definition(const OpDef& op) {
   if (!is_identifier(op.name)) {
     refuse(op.source, "op " + in_quotes(op.name) + ": the name is not an identifier");
   }
@@ -134,6 +137,46 @@ OpRecord::OpRecord(std::shared_ptr<const OpDef> op_def)
       grad_plans(std::make_unique<GradCache>()) {}
 OpRecord::~OpRecord() = default;
 
+void OpRecord::drop_plans() const {
+  plans->close();
+  grad_plans->close();
+}
+
+void check_op(OpDef* op) {
+  check_definition(*op);
+  read_arg_traits(op);
+}
+
+namespace {
+
+class SpinGuard {
+ public:
+  explicit SpinGuard(std::atomic_flag* flag) : flag_(flag) {
+    while (flag_->test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~SpinGuard() { flag_->clear(std::memory_order_release); }
+  SpinGuard(const SpinGuard&) = delete;
+  SpinGuard& operator=(const SpinGuard&) = delete;
+
+ private:
+  std::atomic_flag* flag_;
+};
+
+}  // namespace
+
+RecordPtr OpSlot::record() const {
+  SpinGuard guard(&lock_);
+  return record_;
+}
+
+RecordPtr OpSlot::exchange(RecordPtr next) {
+  SpinGuard guard(&lock_);
+  address_.store(next.get(), std::memory_order_release);
+  record_.swap(next);
+  return next;
+}
+
 Registry& Registry::global() {
   static Registry* registry =
       new Registry;  // never destroyed: graphs and threads may outlive main()
@@ -141,42 +184,39 @@ Registry& Registry::global() {
 }
 
 OpSlot* Registry::slot_of(const std::string& name) {
+  std::lock_guard<std::mutex> lock(mutex_);
   std::unique_ptr<OpSlot>& slot = slots_[name];
   if (slot == nullptr) {
-    slot = std::make_unique<OpSlot>();
-    slot->name = name;
-    slot->id = static_cast<int32_t>(slots_.size());
+    slot = std::make_unique<OpSlot>(name, static_cast<int32_t>(slots_.size()));
   }
   return slot.get();
 }
 
-void Registry::publish(const std::string& name) {
+void Registry::add_record(const std::string& name, Change* change) {
+  const Snapshot& content = change->content;
   OpSlot* slot = slot_of(name);
-  const auto op = content_.ops.find(name);
-  if (op == content_.ops.end()) {
-    slot->record.store(nullptr, std::memory_order_release);
+  const auto op = content.ops.find(name);
+  if (op == content.ops.end()) {
+    change->records.emplace_back(slot, nullptr);
     return;
   }
-  auto record = std::make_unique<OpRecord>(op->second);
-  const auto kernels = content_.kernels.find(name);
-  if (kernels != content_.kernels.end()) {
+  auto record = std::make_shared<OpRecord>(op->second);
+  if (const auto kernels = content.kernels.find(name); kernels != content.kernels.end()) {
     record->kernels = kernels->second;
   }
-  const auto grad = content_.grads.find(name);
-  if (grad != content_.grads.end()) {
+  if (const auto grad = content.grads.find(name); grad != content.grads.end()) {
     record->grad = grad->second;
   }
-  const auto forward = content_.forwards.find(name);
-  if (forward != content_.forwards.end()) {
+  if (const auto forward = content.forwards.find(name); forward != content.forwards.end()) {
     record->forward = forward->second;
   }
-  slot->record.store(record.get(), std::memory_order_release);
-  records_.push_back(std::move(record));
+  change->records.emplace_back(slot, std::move(record));
 }
 
-std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  Snapshot next = content_;
+Registry::Change Registry::prepare(const LibraryDefs& defs) {
+  Change change;
+  change.content = *snapshot();
+  Snapshot& next = change.content;
   const auto is_old = [&](const Source& source) { return source.library == defs.library; };
 
   // 1. What the library says again replaces what it said before.
@@ -204,11 +244,10 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     touched.insert(name);
   }
 
-  // 2. Validate and add; `content_` stays as it was until all is well.
+  // 2. Add, refusing what another library has.
   std::vector<std::string> defined;
   std::set<std::string> named;
   for (const auto& op : defs.ops) {
-    check_op(*op);
     const auto old = next.ops.find(op->name);
     if (!named.insert(op->name).second || (old != next.ops.end() && !is_old(old->second->source))) {
       throw Error("DuplicateOpError",
@@ -216,7 +255,6 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
                       next.ops[op->name]->source.text() + "\n  second: " + op->source.text() +
                       "\n  op names are global: rename one of them");
     }
-    read_arg_traits(op.get());
     next.ops[op->name] = op;
     defined.push_back(op->name);
   }
@@ -252,21 +290,48 @@ std::vector<OpSlot*> Registry::add(const LibraryDefs& defs) {
     touched.insert(forward->op_type_name);
   }
 
-  // 3. Publish.
-  content_ = std::move(next);
+  // 3. New records of all that is touched.
   for (const std::string& name : touched) {
-    publish(name);
+    add_record(name, &change);
   }
-  std::vector<OpSlot*> slots;
   for (const std::string& name : defined) {
-    slots.push_back(slot_of(name));
+    change.defined.push_back(slot_of(name));
   }
-  return slots;
+  return change;
 }
 
-const OpRecord& Registry::get(const std::string& name) const {
+Registry::Change Registry::prepare(const Snapshot& content) {
+  Change change;
+  change.content = content;
+  std::set<std::string> names;
+  for (const std::string& name : op_names()) {
+    names.insert(name);
+  }
+  for (const auto& op : content.ops) {
+    names.insert(op.first);
+  }
+  for (const std::string& name : names) {
+    add_record(name, &change);
+    if (content.ops.count(name) != 0) {
+      change.defined.push_back(slot_of(name));
+    }
+  }
+  return change;
+}
+
+void Registry::commit(Change* change) noexcept {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::swap(content_, change->content);
+  }
+  for (auto& [slot, record] : change->records) {
+    record = std::const_pointer_cast<OpRecord>(slot->exchange(std::move(record)));
+  }
+}
+
+RecordPtr Registry::get(const std::string& name) const {
   const OpSlot* slot = find_slot(name);
-  const OpRecord* record = slot == nullptr ? nullptr : slot->record.load(std::memory_order_acquire);
+  RecordPtr record = slot == nullptr ? nullptr : slot->record();
   if (record == nullptr) {
     const std::vector<std::string> names = op_names();
     throw Error("OpNotFoundError",
@@ -274,7 +339,7 @@ const OpRecord& Registry::get(const std::string& name) const {
                     "\n  see oneop.list_ops() for the " + std::to_string(names.size()) +
                     " that are, or load its library: oneop.load(path)");
   }
-  return *record;
+  return record;
 }
 
 OpSlot* Registry::find_slot(const std::string& name) const {
@@ -316,26 +381,6 @@ std::vector<std::string> Registry::pending() const {
 std::shared_ptr<const Registry::Snapshot> Registry::snapshot() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return std::make_shared<const Snapshot>(content_);
-}
-
-std::vector<OpSlot*> Registry::restore(const Snapshot& snapshot) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::set<std::string> names;
-  for (const auto& op : content_.ops) {
-    names.insert(op.first);
-  }
-  for (const auto& op : snapshot.ops) {
-    names.insert(op.first);
-  }
-  content_ = snapshot;
-  std::vector<OpSlot*> slots;
-  for (const std::string& name : names) {
-    publish(name);
-    if (content_.ops.count(name) != 0) {
-      slots.push_back(slot_of(name));
-    }
-  }
-  return slots;
 }
 
 }  // namespace oneop

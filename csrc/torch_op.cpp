@@ -72,6 +72,12 @@ Argument tensor_argument(const ArgDef& arg, bool has_default, bool is_mutable, i
 
 }  // namespace
 
+Layout::Layout()
+    : id([] {
+        static std::atomic<int64_t> next{1};
+        return next.fetch_add(1, std::memory_order_relaxed);
+      }()) {}
+
 std::string schema_name(const std::string& name) {
   static const std::set<std::string> keywords = {
       "False",   "None",   "True",     "and",      "as",   "assert", "async", "await",
@@ -182,12 +188,26 @@ struct Functor final : c10::OperatorKernel {
 
 }  // namespace
 
-const OpRecord& TorchOp::record() const {
-  const OpRecord* record = slot_->record.load(std::memory_order_acquire);
-  return record != nullptr ? *record : Registry::global().get(slot_->name);
+RecordPtr TorchOp::record() const {
+  RecordPtr record = slot_->record();
+  return record != nullptr ? record : Registry::global().get(slot_->name);
 }
 
-void TorchOp::register_kernels() {
+TorchOp& TorchOp::of(OpSlot* slot) {
+  std::lock_guard<std::mutex> lock(torch_ops_mutex());
+  TorchOp*& op = torch_ops()[slot];
+  if (op == nullptr) {
+    op = new TorchOp(slot);
+  }
+  return *op;
+}
+
+TorchOp& TorchOp::find(const std::string& name) {
+  Registry::global().get(name);  // throws if unknown
+  return of(Registry::global().find_slot(name));
+}
+
+void TorchOp::register_kernels(const Layout& layout) {
   const auto add = [&](c10::DispatchKey key, Act act) {
     kernels_->impl(slot_->name.c_str(),
                    torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(
@@ -202,62 +222,27 @@ void TorchOp::register_kernels() {
     add(c10::DispatchKey::Autograd, &compute_autograd);
   }
   // Only calls without any tensor need to choose a device; for all others it would be a step more.
-  if (layout().device_arg >= 0 && !selects_backend_) {
+  if (layout.device_arg >= 0 && !selects_backend_) {
     add(c10::DispatchKey::BackendSelect, &select_backend);
     selects_backend_ = true;
   }
-  if (layout().mutates && !counts_changes_) {
+  if (layout.mutates && !counts_changes_) {
     add(c10::DispatchKey::ADInplaceOrView, &count_changes);
     counts_changes_ = true;
   }
 }
 
-bool TorchOp::define(OpSlot* slot) {
-  std::lock_guard<std::mutex> lock(torch_ops_mutex());
-  TorchOp*& op = torch_ops()[slot];
-  const bool is_new = op == nullptr;
-  if (is_new) {
-    op = new TorchOp(slot);
-  }
-
-  auto layout = std::make_unique<Layout>();
-  layout->op = op->record().op;
-  c10::FunctionSchema schema = make_schema(*layout->op, layout.get());
-  std::string text = c10::toString(schema);
-  const bool changed = text != op->schema_text_;
-  const bool any_strides = layout->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
-  if (changed) {
-    ++op->schema_version_;
-  }
-  layout->schema_version = op->schema_version_;
-  op->layout_.store(layout.release(),
-                    std::memory_order_release);  // old ones may be in use: never freed
-  if (changed) {
-    // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles
-    // stay valid.
-    op->definition_.reset();
-    op->definition_ = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "oneop",
-                                                       std::nullopt, __FILE__, __LINE__);
-    const std::vector<at::Tag> tags = {
-        at::Tag::pt2_compliant_tag,
-        any_strides ? at::Tag::needs_exact_strides : at::Tag::needs_contiguous_strides};
-    op->definition_->def(std::move(schema), tags);
-    op->schema_text_ = std::move(text);
-    op->register_kernels();
-    const std::string qualified = "oneop::" + slot->name;
-    op->handle_ = c10::Dispatcher::singleton().findSchemaOrThrow(qualified.c_str(), "");
-  }
-  return changed && !is_new;
-}
-
-TorchOp& TorchOp::of(OpSlot* slot) {
-  std::lock_guard<std::mutex> lock(torch_ops_mutex());
-  return *torch_ops().at(slot);
-}
-
-TorchOp& TorchOp::find(const std::string& name) {
-  Registry::global().get(name);  // throws if unknown
-  return of(Registry::global().find_slot(name));
+void TorchOp::define(c10::FunctionSchema schema, bool any_strides) {
+  // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles
+  // stay valid.
+  definition_.reset();
+  auto definition = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "oneop",
+                                                     std::nullopt, __FILE__, __LINE__);
+  const std::vector<at::Tag> tags = {
+      at::Tag::pt2_compliant_tag,
+      any_strides ? at::Tag::needs_exact_strides : at::Tag::needs_contiguous_strides};
+  definition->def(std::move(schema), tags);
+  definition_ = std::move(definition);
 }
 
 }  // namespace oneop

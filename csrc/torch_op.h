@@ -19,6 +19,9 @@ namespace oneop {
 // The arguments on the stack: inputs, attributes, then `output_counts` and `device` for the ops
 // that have them.
 struct Layout {
+  Layout();
+  const int64_t id;  // of no other layout ever, so that it can be remembered in place of an address
+
   enum class Input { kTensor, kOptional, kList };
 
   std::shared_ptr<const OpDef> op;
@@ -40,35 +43,82 @@ struct Layout {
 
 c10::FunctionSchema make_schema(const OpDef& op, Layout* layout);
 
-// One for each op name, for ever: graphs hold handles. A redefinition swaps the record and, if it
-// must, the schema.
+// One for each op name, never destroyed: graphs hold it. A redefinition replaces the record and, if
+// the arguments change, the schema that torch knows.
 class TorchOp {
  public:
-  // Defines or redefines torch.ops.oneop.<name>. True if the schema changed (Python caches must be
-  // dropped).
-  static bool define(OpSlot* slot);
-  static TorchOp& of(OpSlot* slot);
+  static TorchOp& of(OpSlot* slot);               // makes it at first
   static TorchOp& find(const std::string& name);  // throws OpNotFoundError
 
   const std::string& name() const { return slot_->name; }
-  const OpRecord& record() const;  // throws OpNotFoundError when the op is gone
   int32_t id() const { return slot_->id; }
-  const Layout& layout() const { return *layout_.load(std::memory_order_acquire); }
+  RecordPtr record() const;  // throws OpNotFoundError when the op is gone
+  // For comparing only.
+  const OpRecord* current() const { return slot_->address(); }
   const c10::OperatorHandle& handle() const { return *handle_; }
 
+  // Calls the op through torch's dispatcher, with arguments that were put on the stack by `layout`.
+  // False if the op has other arguments by now: nothing was called, and the stack is of no use.
+  bool dispatch(const Layout& layout, torch::jit::Stack* stack) const;
+  // For callers that cannot put the arguments together again. Throws.
+  void dispatch_or_throw(const Layout& layout, torch::jit::Stack* stack) const;
+
  private:
+  friend class DispatchWindow;
+  friend class Redefinition;
   explicit TorchOp(OpSlot* slot) : slot_(slot) {}
-  void register_kernels();
+  void register_kernels(const Layout& layout);
+  void define(c10::FunctionSchema schema, bool any_strides);
 
   OpSlot* slot_;
-  std::atomic<const Layout*> layout_{nullptr};
   std::optional<c10::OperatorHandle> handle_;
-  std::string schema_text_;
-  int32_t schema_version_ = 0;
+  std::string schema_text_;  // with all that torch is told besides
+  std::atomic<int32_t> schema_version_{0};
   std::unique_ptr<torch::Library> definition_;
   std::unique_ptr<torch::Library> kernels_;
   bool selects_backend_ = false;
   bool counts_changes_ = false;
+
+  // torch reads a stack by the schema, so the schema is not exchanged while a call is on its way
+  // from its arguments to its kernel. Both are read and written in the order of Dekker's algorithm.
+  mutable std::atomic<int32_t> calls_on_the_way_{0};
+  std::atomic<bool> is_changing_{false};
+};
+
+// Marks that the call of `op` which this thread is making has read its arguments off the stack.
+void leave_dispatch(const TorchOp& op);
+
+// Throws unless the stack fits the layout: a call by torch.ops may have met a redefinition.
+void check_stack(const Layout& layout, const torch::jit::Stack& stack);
+
+// An op's new definition in torch. It is undone unless it is committed.
+class Redefinition {
+ public:
+  // Gives the record its layout and defines the op in torch, or exchanges its schema, if it must.
+  // Throws RegistrationError if torch does not take it, and DuplicateOpError if torch has another
+  // op of this name; nothing is changed then.
+  Redefinition(OpSlot* slot, OpRecord* record);
+  ~Redefinition();
+  Redefinition(const Redefinition&) = delete;
+  Redefinition& operator=(const Redefinition&) = delete;
+
+  // The op existed and its arguments changed: what Python remembers of it must be dropped.
+  bool changed_arguments() const { return is_changed_ && !is_new_; }
+  const std::string& name() const { return op_.name(); }
+  void commit() noexcept;  // after the record was published
+
+ private:
+  void wait_for_calls();
+  void undo() noexcept;
+
+  TorchOp& op_;
+  bool is_new_ = false;
+  bool is_changed_ = false;
+  bool is_committed_ = false;
+  std::optional<c10::FunctionSchema> previous_;
+  bool previous_any_strides_ = false;
+  std::string previous_text_;
+  int32_t previous_version_ = 0;
 };
 
 }  // namespace oneop

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "abi_read.h"
+
 namespace oneop {
 namespace {
 
@@ -68,8 +70,14 @@ const char* find_name(const Name (&names)[N], int32_t code) {
 
 template <typename T>
 std::vector<T> copy_list(const oneop_span& span) {
+  checked_count(span.count, span.data, "the length of a list in an attribute", kMaxListLength);
   const T* data = static_cast<const T*>(span.data);
   return std::vector<T>(data, data + span.count);
+}
+
+std::string copy_text(const oneop_span& span) {
+  checked_count(span.count, span.data, "the length of a text in an attribute", kMaxListLength);
+  return std::string(static_cast<const char*>(span.data), span.count);
 }
 
 std::string number(double value) {
@@ -136,7 +144,7 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_STRING:
     case ONEOP_ATTR_BYTES:
-      value.text.assign(static_cast<const char*>(list.data), list.count);
+      value.text = copy_text(list);
       break;
     case ONEOP_ATTR_SHAPE:
     case ONEOP_ATTR_LIST_INT64:
@@ -151,6 +159,10 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       value.doubles = copy_list<double>(list);
+      if (value.doubles.size() != 2) {
+        refuse_abi("a complex attribute: expected 2 numbers, found " +
+                   std::to_string(value.doubles.size()));
+      }
       break;
     case ONEOP_ATTR_LIST_SHAPE:
       for (const oneop_span& shape : copy_list<oneop_span>(list)) {
@@ -159,7 +171,7 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_LIST_STRING:
       for (const oneop_span& text : copy_list<oneop_span>(list)) {
-        value.strings.emplace_back(static_cast<const char*>(text.data), text.count);
+        value.strings.push_back(copy_text(text));
       }
       break;
     default:

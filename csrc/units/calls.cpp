@@ -10,6 +10,8 @@
 #include "../kernel_run.cpp"
 #include "../library_call.cpp"
 #include "../orderly_call.cpp"
+#include "../redefinition.cpp"
+#include "../registration.cpp"
 #include "../sharded_calls.cpp"
 #include "../small_cache.cpp"
 #include "../tensor_handles.cpp"

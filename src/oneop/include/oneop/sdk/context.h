@@ -155,11 +155,11 @@ class Context {
                : Element(frame_->logical_tensors, frame_->tensor_size, number);
   }
   const TensorDesc* FindDesc(std::string_view name, int32_t index) const {
-    const int32_t number = FindTensor(frame_, name, index);
+    const int32_t number = FindGivenTensor(frame_, name, index);
     return number < 0 ? nullptr : &KeptDesc(TensorAt(frame_, number));
   }
   const TensorDesc* FindLogicalDesc(std::string_view name, int32_t index) const {
-    const int32_t number = FindTensor(frame_, name, index);
+    const int32_t number = FindGivenTensor(frame_, name, index);
     return number < 0 ? nullptr : &KeptDesc(LogicalTensor(number));
   }
 
