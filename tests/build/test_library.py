@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from oneop._build import cache
+from oneop._build.jobs import Job, run_jobs
 from oneop._build.library import Library, build, build_inline
 from oneop._build.sources import RACY_NS
 from oneop.errors import BuildError
@@ -293,3 +294,25 @@ def test_a_name_that_is_no_file_name(project):
     with pytest.raises(BuildError) as caught:
         build("a/b", [])
     assert str(caught.value) == "library 'a/b': a name is made of letters, digits, '_', '-' and '.'; it names a file"
+
+
+def test_progress_tells_what_is_compiled(project):
+    """The status line names a running job; the jobs end once it has."""
+    shown = []
+    jobs = [
+        Job(
+            title=f"compiling {name}.cpp",
+            command=("sh", "-c", "while [ ! -e go ]; do sleep 0.02; done"),
+            folder=project,
+        )
+        for name in ("a", "b")
+    ]
+
+    def tick(done, running):
+        shown.append((done, tuple(running)))
+        if running:
+            (project / "go").touch()
+
+    assert [result.code for result in run_jobs(jobs, tick)] == [0, 0]
+    assert shown[0][1][0] == "compiling a.cpp"
+    assert shown[-1] == (2, ())
