@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ class Progress:
         if self.verbose or elapsed < QUIET_SECONDS or not sys.stderr.isatty():
             return
         line = f"building {self.title} {state} ({elapsed:.0f} s)"
+        line = line[: shutil.get_terminal_size().columns - 1]  # a line that wraps cannot be wiped
         print(f"\r{line:{self._shown}}", end="", file=sys.stderr, flush=True)
         self._shown = len(line)
 
