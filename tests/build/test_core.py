@@ -36,7 +36,8 @@ def test_builds_an_importable_module_and_says_so(csrc, capfd, monkeypatch):
     version = core.find_torch().version
     assert capfd.readouterr() == (
         "",
-        f"oneop: building the core for torch {version} (once: two minutes of processor time, 1 compiler at once) ...\n",
+        f"oneop: building the core for torch {version}: 2 of 2 files, 1 at a time "
+        "(all files take two to three minutes of processor time) ...\n",
     )
     command = f"""
 import torch, importlib.machinery, importlib.util
@@ -67,6 +68,16 @@ def test_one_edit_is_one_compile(csrc, runs):
     (csrc / "answer.h").write_text("int answer();  // the\n")
     core.core_path(progress=False)
     assert sorted(runs()) == ["answer.cpp", "link", "module.cpp"]
+
+
+def test_a_rebuild_says_how_much_there_is_to_do(csrc, capfd):
+    core.core_path(progress=False)
+    (csrc / "answer.cpp").write_text('#include "answer.h"\nint answer() { return 43; }\n')
+    core.core_path()
+    assert ": 1 of 2 files, " in capfd.readouterr().err
+    (csrc / "unused.h").touch()  # part of the sources, read by none: only linked again
+    core.core_path()
+    assert capfd.readouterr().err == ""
 
 
 def test_the_same_sources_elsewhere_are_the_same_core(csrc, runs, monkeypatch):

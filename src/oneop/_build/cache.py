@@ -105,8 +105,11 @@ def make_dir(path: Path) -> Path:
         if root.exists() and not root.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root))
         root.mkdir(mode=0o755, parents=True, exist_ok=True)
-        if path.exists() and not path.is_dir():
-            remove(path)  # a damaged cache
+        for part in (path, *path.parents):
+            if part == root:
+                break
+            if part.is_file():
+                remove(part)  # a damaged cache
         path.mkdir(mode=0o755, parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(error) from None

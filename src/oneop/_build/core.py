@@ -58,10 +58,9 @@ def build_core(progress: bool = True, *, force: bool = False, verbose: bool | No
     from oneop._build.progress import Progress
 
     plan = plan_core(torch)
-    cores = min(job_count(), len(plan.units))
     announce = (
-        f"oneop: building the core for torch {torch.version} (once: two minutes of processor time, "
-        f"{cores} compiler{'s' if cores > 1 else ''} at once) ..."
+        f"oneop: building the core for torch {torch.version}: {{todo}} of {{total}} files, {job_count()} at a time "
+        f"(all files take two to three minutes of processor time) ..."
     )
     shown = Progress(
         title=f"the core for torch {torch.version}",

@@ -53,7 +53,6 @@ def make_result(plan: Plan, progress: Progress, *, force: bool = False) -> Built
             built = None if force else find_result(plan)
             if built is not None:
                 return built  # made by another process while this one waited
-            progress.begin()
             return _Make(plan, work, progress, force).run()
     except OSError as error:
         raise cache.cannot_write(error) from None
@@ -84,6 +83,7 @@ class _Make:
         known = [None if self.force else find_inputs(self.plan, unit, self.files) for unit in units]
         known = [one if one is not None and one.entry.has("unit.o") else None for one in known]
         todo = [index for index, one in enumerate(known) if one is None]
+        self.progress.begin(len(todo), len(units))
         since_ns = _before_now()
         jobs = [self.compile_job(units[index], self.work / str(index)) for index in todo]
         results = self.run_jobs(jobs, lambda done: f"{len(units) - len(todo) + done}/{len(units)}")

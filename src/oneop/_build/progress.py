@@ -13,7 +13,10 @@ QUIET_SECONDS = 1.0
 
 @dataclass
 class Progress:
-    """The status line of one build. `announce` is printed at once, on a terminal or not, if it is given."""
+    """The status line of one build. `announce` is printed before compiling, on a terminal or not, if it is given.
+
+    It may tell how much there is to do: `{todo}` of `{total}` sources.
+    """
 
     title: str
     announce: str = ""
@@ -21,10 +24,10 @@ class Progress:
     _started: float = field(default_factory=time.monotonic)
     _shown: int = 0
 
-    def begin(self) -> None:
-        """Print the announcement."""
-        if self.announce:
-            print(self.announce, file=sys.stderr, flush=True)
+    def begin(self, todo: int, total: int) -> None:
+        """Print the announcement, if there is anything to compile."""
+        if self.announce and todo:
+            print(self.announce.format(todo=todo, total=total), file=sys.stderr, flush=True)
 
     def show(self, state: str) -> None:
         """Show the state, if this is a terminal and the build has taken long enough."""
