@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
 from types import ModuleType
@@ -26,11 +26,52 @@ _defined_hooks: list[Callable[[Iterable[str]], None]] = []
 loaded_libraries: dict[str, tuple[str, Any]] = {}
 
 
-@functools.cache
+#: The core, once it is loaded and every hook has run.
+_ready: Any = None
+#: The core while its hooks run. Only the thread that loads it sees it, since `_loading_lock` is held.
+_loading: Any = None
+#: Guards loading. Re-entrant: hooks ask for the core. Importing a module of oneop never waits for it, so it cannot be
+#: part of a cycle with Python's import locks; see `after_loading`.
+_loading_lock = threading.RLock()
+#: Guards `_loaded_hooks` and the moment when `_ready` is set. Nothing is called while it is held.
+_hooks_lock = threading.Lock()
+
+
 def core() -> Any:
-    """Return the core module, building it first if this torch and compiler have none in the cache."""
+    """Return the core module, building it first if the cache has none for this torch."""
+    return _ready if _ready is not None else _load_core()
+
+
+def _load_core() -> Any:
+    global _ready, _loading
+    with _loading_lock:
+        if _ready is not None:
+            return _ready  # another thread was faster
+        if _loading is not None:
+            return _loading  # a hook asks for it
+        _loading = module = _import_core()
+        try:
+            module.set_traced_call(_traced_call)
+            _apply_setting("cpu_fallback")
+            _apply_setting("sync_kernels")
+            done = 0
+            while True:
+                with _hooks_lock:
+                    if done == len(_loaded_hooks):
+                        _ready = module
+                        return module
+                    hook = _loaded_hooks[done]
+                hook(module)
+                done += 1
+        finally:
+            _loading = None
+
+
+def _import_core() -> ModuleType:
     from oneop._build.core import core_path  # late, so that `python -m oneop._build.core` finds it not yet imported
 
+    if "oneop._core" in sys.modules:
+        return sys.modules["oneop._core"]  # a hook failed the first time
     path = core_path()
     spec = importlib.util.spec_from_file_location("oneop._core", path)
     assert spec is not None and spec.loader is not None
@@ -41,26 +82,38 @@ def core() -> Any:
     except BaseException:
         del sys.modules["oneop._core"]
         raise
-    module.set_traced_call(_traced_call)
-    module.set_cpu_fallback(settings.cpu_fallback)
-    module.set_kernel_sync(settings.sync_kernels)
-    for hook in _loaded_hooks:
-        hook(module)
     return module
 
 
+def _apply_setting(name: str) -> None:
+    """Tell the core the value of a setting that it acts on."""
+    module = _ready or _loading
+    if module is not None and name == "cpu_fallback":
+        module.set_cpu_fallback(bool(settings.cpu_fallback))
+    elif module is not None and name == "sync_kernels":
+        module.set_kernel_sync(bool(settings.sync_kernels))
+
+
+settings.listen(_apply_setting)
+
+
 def after_loading(hook: Callable[[Any], None]) -> None:
-    """Have `hook(core)` called once the core is there. For rooms above this one."""
-    _loaded_hooks.append(hook)
-    if "oneop._core" in sys.modules:
-        hook(sys.modules["oneop._core"])
+    """Have `hook(core)` called once the core is there. For the layers above this one.
+
+    If another thread is loading the core, that thread calls the hook, before anyone gets the core.
+    """
+    with _hooks_lock:
+        _loaded_hooks.append(hook)
+        module = _ready
+    if module is not None:
+        hook(module)
 
 
 def after_defining(hook: Callable[[Iterable[str]], None]) -> None:
-    """Have `hook(names)` called for ops that were defined, or defined anew; now for those that are there."""
+    """Have `hook(names)` called for ops that were defined or redefined; now for those that are there."""
     _defined_hooks.append(hook)
-    if core.cache_info().currsize:
-        hook(core().op_names())
+    if _ready is not None:
+        hook(_ready.op_names())
 
 
 def tell_defined(names: Iterable[str]) -> None:
@@ -156,19 +209,23 @@ def find_op(name: str) -> _core.Op:
     """Return the callable of this op. Raises `OpNotFoundError`, with the nearest name, if there is none."""
     op = _ops.get(name)
     if op is None:
-        op = _ops[name] = _make_op(name)
+        op = _ops.setdefault(name, _make_op(name))  # one object for all threads
     return op
 
 
 def find_info(name: str) -> _core.OpInfo:
-    """Return what the core knows of an op; if it knows none, installed packages are asked for it first."""
+    """Return what the core knows of an op; if it knows none, installed packages are imported, and it is asked again."""
     try:
         return core().op_info(name)  # type: ignore[no-any-return]
     except OpNotFoundError:
-        from oneop.plugins import find_plugin
-
-        if not find_plugin(name):
-            raise
+        from oneop.plugins import load_plugins
+    # The op may come from a package whose import another thread has just finished, or that failed after it defined the
+    # op: so what counts is whether the op is there now, not what this call imported.
+    load_plugins(name)
+    try:
+        return core().op_info(name)  # type: ignore[no-any-return]
+    except OpNotFoundError:
+        load_plugins()
     return core().op_info(name)  # type: ignore[no-any-return]
 
 

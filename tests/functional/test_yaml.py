@@ -163,6 +163,39 @@ def test_any_text_becomes_a_cpp_string(tmp_path):
     text = f'- name: f\n  doc: "{doc}"\n  signature: {signature}\n'
     made = generate_functions(read(tmp_path, text))
     assert all(source.isascii() for source in made.values())
+@pytest.mark.parametrize(
+    "name, signature, says",
+    [
+        ("class", "Tensor (Tensor x) => F", "'class' cannot be a name: it is a keyword of C++"),
+        ("lambda", "Tensor (Tensor x) => F", "'lambda' cannot be a name: it is a keyword of Python"),
+        (
+            "f",
+            "Tensor (Tensor x, Int64List[99999999999] a=1) => F",
+            "a list has at most 1024 elements, not 99999999999",
+        ),
+        (
+            "f",
+            f"Tensor (Tensor x, Int64List[{'9' * 100_000}] a=1) => F",
+            "a list has at most 1024 elements, not 9999999",
+        ),
+        ("f", f"Tensor (Tensor x, Int64 a={'9' * 100_000}) => F", "has too many digits for a value of type Int64"),
+        ("f", f"Tensor (Tensor x, Scalar a={'9' * 100_000}) => F", "has too many digits for a value of type Scalar"),
+    ],
+)
+def test_limits(name, signature, says, tmp_path):
+    path = tmp_path / "limits.yaml"
+    path.write_text(f"- name: {name}\n  signature: {signature!r}\n  bind_python: True\n")
+    with pytest.raises(FunctionalError) as caught:
+        read_yaml(path)
+    assert says in str(caught.value) and caught.value.line in (1, 2)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_file_that_is_too_large(tmp_path):
+    path = tmp_path / "large.yaml"
+    path.write_text("# " + "x" * 2_000_000)
+    with pytest.raises(FunctionalError, match="the file has 2,000,002 characters; at most 1,000,000 are read"):
+        read_yaml(path)
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -71,7 +71,7 @@ ENUMS = {
     "MemoryFormat": {"kContiguous": 0, "kPreserve": 1, "kChannelsLast": 2, "kChannelsLast3d": 3},
 }
 
-#: What a C++ compiler would not take for the name of a parameter.
+#: Names that C++ takes neither for a function nor for a parameter.
 CPP_KEYWORDS = frozenset(
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl "
     "concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default "
@@ -83,8 +83,9 @@ CPP_KEYWORDS = frozenset(
 )
 _RANGES = {"Int": 31, "Int32": 31, "Int64": 63}
 _FLOAT32_MAX = 3.4028234663852886e38
-#: More elements than any list of a function has, and few enough to write down.
-MAX_LIST_SIZE = 1024
+
+#: Elements of a list of fixed size, digits of a number.
+LARGEST_SIZE, MOST_DIGITS = 1024, 64
 
 Fail = Callable[[int, str], NoReturn]
 
@@ -215,15 +216,17 @@ def _parse_parameter(text: str, offset: int, keyword_only: bool, fail: Fail) -> 
     found = _ARG.fullmatch(text)
     if not found:
         fail(offset, f"expected `Type name` or `Type name=default`, found {text!r}")
-    type, size = found["type"], int(found["size"]) if found["size"] else None
+    type = found["type"]
+    if found["size"] and (len(found["size"]) > 9 or int(found["size"]) > LARGEST_SIZE):
+        shown = found["size"] if len(found["size"]) <= 20 else f"{found['size'][:20]}..."
+        fail(offset + found.start("size"), f"a list has at most {LARGEST_SIZE} elements, not {shown}")
+    size = int(found["size"]) if found["size"] else None
     if type not in TYPES and type not in FOREIGN:
         fail(offset, f"there is no type {type}; there are {', '.join(TYPES)}")
     if type == "Void":
         fail(offset, "a parameter cannot be Void")
     if not _is_cpp_name(found["name"]):
         fail(offset + found.start("name"), f"a parameter cannot be named {found['name']!r}: it becomes a name in C++")
-    if size is not None and size > MAX_LIST_SIZE:
-        fail(offset + found.start("size"), f"a list has at most {MAX_LIST_SIZE} elements here, not {size}")
     if size is not None and (not type.endswith("List") or size < 1):
         fail(offset + found.start("size"), f"only lists of numbers have a size, not {type}")
     default = found["default"]
@@ -243,6 +246,8 @@ def parse_default(text: str, type: str, size: int | None, fail: Callable[[str], 
     """Return the value that a default stands for."""
     if text == "None":
         return None
+    if type != "String" and re.search(rf"\d{{{MOST_DIGITS}}}", text):
+        fail(f"{text[:20]}... has too many digits for a value of type {type}")
     if (type.endswith("List") and type not in ("StringList", "ShapeList", "DataTypeList")) or type == "Shape":
         element = "Int64" if type == "Shape" else type.removesuffix("List")
         inner = re.fullmatch(r"[\[({](.*)[\])}]", text)

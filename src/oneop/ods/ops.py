@@ -18,6 +18,7 @@ from oneop.ods.parser import Parser
 from oneop.ods.program import Program
 from oneop.ods.records import Record
 from oneop.ods.values import Bits, Dag, DagArg, Unset, Value, is_record, type_name
+from oneop.ods.work import TooMuchWork, begin
 
 BASE_CLASS = "OneFlow_BaseOp"
 #: An input that OneFlow gives to ops without inputs; there is no use for it here.
@@ -106,13 +107,15 @@ class OdsOp:
 class Definitions:
     """The program of a file and what it was read from."""
 
-    def __init__(self, program: Program, sources: Sequence[SourceText]) -> None:
+    def __init__(self, program: Program, sources: Sequence[SourceText], absent: Iterable[str]) -> None:
         self.program = program
         self.sources = sources
+        self.absent = absent  # where included files were looked for and not found
 
 
 def run_file(source: SourceText, include_dirs: Sequence[Path], defines: Iterable[str]) -> Definitions:
     """Read a file and evaluate it, after the prelude. Raises `OdsError`."""
+    begin()
     program = Program()
     program.weak = True
     Parser(program, list(_prelude_tokens())).parse_file()
@@ -123,7 +126,7 @@ def run_file(source: SourceText, include_dirs: Sequence[Path], defines: Iterable
     except RecursionError:
         line, column = source.line_column(0)
         raise OdsError(source.point_at(0, "nested too deeply"), str(source.path), line, column) from None
-    return Definitions(program, lexer.sources)
+    return Definitions(program, lexer.sources, lexer.absent)
 
 
 @functools.cache
@@ -138,7 +141,10 @@ def ops_of(program: Program) -> list[OdsOp]:
     for record in program.records.values():
         if BASE_CLASS not in record.classes or record.anonymous:
             continue
-        op = _op_of(record)
+        try:
+            op = _op_of(record)
+        except TooMuchWork as error:
+            record.at.fail(str(error))
         if op.name in ops:
             first = ops[op.name]
             record.at.fail(f'op "{op.name}" is defined already, at {first.file}:{first.line}:{first.column}')
