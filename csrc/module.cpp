@@ -11,6 +11,7 @@
 #include "host_cache.h"
 #include "job_module.h"
 #include "kernel_run.h"
+#include "part_call.h"
 #include "plugin.h"
 #include "python_op.h"
 #include "registration.h"
@@ -123,6 +124,7 @@ py::dict kernel_info(const KernelDef& kernel) {
   info["priority"] = kernel.priority;
   info["predicate"] = py_text(kernel.predicate);
   info["language"] = kernel.language;
+  info["asks_placement"] = (kernel.flags & ONEOP_KERNEL_ASKS_PLACEMENT) != 0;
   py::list devices;
   py::list dtypes;
   py::list others;
@@ -324,6 +326,11 @@ PYBIND11_MODULE(_core, m) {
         py::arg("output_counts"), py::arg("attrs"), py::arg("sbp"), py::arg("dims"),
         py::arg("parallel_num"), py::arg("parallel_id"), py::arg("logical"));
   m.def("watch_sharded_calls", &oneop::watch_sharded_calls, py::arg("function"));
+  m.def("set_sharded_composition", &oneop::set_sharded_composition, py::arg("function"));
+  m.def("define_part", [](const std::string& name, bool draws) {
+    return oneop::raising([&] { return oneop::define_part(name, draws); });
+  });
+  m.def("current_part", &oneop::current_part);
   m.def("set_traced_call", [](const py::function& function) {
     if (!oneop::set_traced_call(function.ptr())) {
       throw py::error_already_set();

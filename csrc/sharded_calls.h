@@ -19,4 +19,14 @@ bool is_watched_call(const CallTensors& call);
 TensorList copy_tensors(const CallTensors& call);
 void show_sharded_call(const TensorList& inputs, const OutputTensors& outputs);
 
+// Has `function(name, arguments)` called for compositions that torch differentiates on
+// tensors of a Python class. It returns what the op does, or NotImplemented for tensors that it
+// leaves alone.
+void set_sharded_composition(const pybind11::function& function);
+
+// Runs a composition on the parts of DTensors, below the op's signature: its body never sees a
+// DTensor, so each part is differentiated by itself. False: there is none among the tensors.
+bool run_sharded_composition(const c10::OperatorHandle& handle, const CallTensors& call,
+                             int32_t num_args, torch::jit::Stack* stack);
+
 }  // namespace oneop

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.distributed.tensor import DTensor
-from torch.distributed.tensor.placement_types import Shard
+from torch.distributed.tensor import DTensor, Replicate
+
+from oneop.sbp import split_axis
+from oneop.sharding.dtensor import wrapped
 
 
 def place_gradients(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
@@ -21,8 +23,39 @@ def place_gradients(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tens
         for tensor in inputs
     ]
     node = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
-    if node is not None and any(one is not None for one in wanted):
-        node.register_hook(_hook(wanted))
+    if node is None or not any(one is not None for one in wanted):
+        return
+    node.register_hook(_hook(wanted))
+    if len(outputs) > 1:
+        node.register_prehook(_fill_missing([_zeros_for(output) for output in outputs]))
+
+
+def _fill_missing(zeros: Sequence[Callable[[], torch.Tensor] | None]) -> Callable[..., Any]:
+    """Give outputs that nobody used a gradient of zeros that lies on the mesh; the core's would be a plain tensor."""
+
+    def hook(grads: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...] | None:
+        if all(grad is None for grad in grads) or all(grad is not None for grad in grads):
+            return None
+        return tuple(
+            make() if grad is None and make is not None else grad for grad, make in zip(grads, zeros, strict=True)
+        )
+
+    return hook
+
+
+def _zeros_for(output: torch.Tensor) -> Callable[[], torch.Tensor] | None:
+    if not isinstance(output, DTensor) or not output.requires_grad:
+        return None
+    spec = (output.device_mesh, tuple(output.placements), output.shape, output.stride())
+    local = (tuple(output._local_tensor.shape), output.dtype, output._local_tensor.device)
+
+    def make() -> torch.Tensor:
+        mesh, placements, shape, stride = spec
+        size, dtype, device = local
+        placed = tuple(one if split_axis(one) is not None else Replicate() for one in placements)
+        return wrapped(torch.zeros(size, dtype=dtype, device=device), mesh, placed, shape, stride)
+
+    return make
 
 
 def _hook(wanted: Sequence[Any]) -> Callable[..., Any]:
@@ -40,6 +73,6 @@ def _placed(grad: torch.Tensor | None, place: Any) -> torch.Tensor | None:
     if grad.device_mesh != mesh:
         return grad
     target = tuple(
-        own if isinstance(own, Shard) else found for own, found in zip(placements, grad.placements, strict=True)
+        own if split_axis(own) is not None else found for own, found in zip(placements, grad.placements, strict=True)
     )
     return grad if target == tuple(grad.placements) else grad.redistribute(placements=target)
