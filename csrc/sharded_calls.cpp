@@ -73,7 +73,7 @@ TensorList copy_tensors(const CallTensors& call) {
   return tensors;
 }
 
-void show_sharded_call(const TensorList& inputs, const OutputTensors& outputs) {
+PyShared show_sharded_call(const TensorList& inputs, const OutputTensors& outputs) {
   Gil gil;
   const PyObject* function = watcher.load(std::memory_order_acquire);
   PyObject* result = PyObject_CallFunctionObjArgs(
@@ -83,7 +83,22 @@ void show_sharded_call(const TensorList& inputs, const OutputTensors& outputs) {
     error.persist();
     throw error;
   }
+  PyShared zeros = share(result == Py_None ? nullptr : result);
   Py_DECREF(result);
+  return zeros;
+}
+
+at::Tensor zeros_on_mesh(const PyShared& function, size_t output) {
+  Gil gil;
+  try {
+    const py::object zeros = py::handle(function.get())(output);
+    return THPVariable_Unpack(zeros.ptr());
+  } catch (py::error_already_set& raised) {
+    raised.restore();
+    python_error error;
+    error.persist();
+    throw error;
+  }
 }
 
 void set_sharded_composition(const py::function& function) {

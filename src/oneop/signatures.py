@@ -89,7 +89,11 @@ def independent_signatures(
         return []
     rest = iter(outputs)
     given = [[TensorSpec(tuple(shape), dtype) for shape, dtype in tensors] for tensors in inputs]
-    made = [[TensorSpec(tuple(shape), dtype) for shape, dtype in (next(rest),)] for count in output_counts for _ in range(count)]
+    made = [
+        [TensorSpec(tuple(shape), dtype) for shape, dtype in (next(rest),)]
+        for count in output_counts
+        for _ in range(count)
+    ]
     if not made:  # it changes its inputs, which are one shape
         made = [given[0][:1]]
         return [tuple(Sbp(*entry) for entry in one[: sum(map(len, inputs))]) for one in rule(given, made, attrs)]

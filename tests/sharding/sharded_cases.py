@@ -437,6 +437,18 @@ def cpp_nd_sbp(mesh):
 
 
 @case
+def cpp_kernels_are_told_where_they_run(mesh):
+    cpp = sharded_cpp.load()
+    x = spread(numbers(8, 4), mesh, [S(0), *[R] * (mesh.ndim - 1)])
+    for run in (cpp.c_where, torch.compile(lambda t: cpp.c_where(t), backend="aot_eager", fullgraph=True)):
+        row = run(x).to_local()[0].tolist()
+        assert row == [float(dist.get_rank()), float(dist.get_world_size()), 8.0, 0.0], row
+        row = run(spread(numbers(8, 4), mesh, [R] * mesh.ndim)).to_local()[0].tolist()
+        assert row == [float(dist.get_rank()), float(dist.get_world_size()), 8.0, -1.0], row
+    assert cpp.c_where(numbers(8, 4))[0].tolist() == [0.0, 1.0, 8.0, -1.0]
+
+
+@case(dims=(1,))
 def cpp_random(mesh):
     cpp = sharded_cpp.load()
     full = cpp.c_noise(spread(numbers(8, 4), mesh, [S(0), *[R] * (mesh.ndim - 1)]), seed=5).full_tensor()

@@ -46,9 +46,8 @@ from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
 from oneop.sharding.local import size_attrs
-from oneop.sharding.part import make_part, part_overload, words_of
-from oneop.sharding.planning import Candidate, Placements, Plan, ShardedCall, local_call, make_plan, readable_attrs
-from oneop.sharding.random import is_random
+from oneop.sharding.part import local_overload, runs_as_part
+from oneop.sharding.planning import Candidate, Placements, Plan, ShardedCall, make_plan, readable_attrs
 from oneop.sharding.symbolic import fix, guard_outer_sizes, hint, hints, holds_for_all_sizes, is_symbol
 from oneop.sharding.watch import register_waiting
 
@@ -136,18 +135,7 @@ def _needs_own_run(op: OpDef) -> bool:
     """Tell whether calls may need other attributes on each device, or more than DTensor does."""
     if op.name.endswith("_") and op.outputs:  # DTensor would return the first input for this name
         return True
-    return _runs_as_part(op) or bool(size_attrs(op))
-
-
-def _runs_as_part(op: OpDef) -> bool:
-    """Tell whether the kernel must be told where it runs: it may ask, or draws random numbers."""
-    info = core().op_info(op.name)
-    if info["has_physical_inference"] or any(kernel["asks_placement"] for kernel in info["kernels"]):
-        return True
-    from oneop.authoring.book import definition_of
-
-    page = definition_of(op.name)
-    return is_random(op) or (page is not None and page.asks_part)
+    return runs_as_part(op) or bool(size_attrs(op))
 
 
 def _key_of(op: OpDef, attrs_read: frozenset[str]) -> RuntimeSchemaInfo:
@@ -315,9 +303,7 @@ def _is_tracing() -> bool:
     return torch._guards.TracingContext.try_get() is not None
 
 
-def _holds_for_all_sizes(
-    call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], given: Sequence[Any]
-) -> bool:
+def _holds_for_all_sizes(call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], given: Sequence[Any]) -> bool:
     if plan.chosen.moved or plan.reads_sizes or _needs_own_run(call.op) or any(is_symbol(one) for one in given):
         return False
     rest = iter(specs)
@@ -437,18 +423,6 @@ def _ask(op: OpDef, overload: Any, info: Any, coordinate: Sequence[int] | None) 
         chosen = Candidate(signatures=(), inputs=call.placements, outputs=outputs, costs=[], moved=0)
         run, changed = local_overload(call, chosen, coordinate)
     return _Known(sharding=sharding, overload=run, changed=changed, is_plain=not sharding.needs_redistribute)
-
-
-def local_overload(call: ShardedCall, chosen: Candidate, coordinate: Sequence[int]) -> tuple[Any, dict[str, Any]]:
-    """Return what to call on this device, and the arguments that are other ones there, by the schema's names."""
-    local = local_call(call, chosen, coordinate)
-    changed = {call.schema_names.get(name, name): value for name, value in local.attrs.items()}
-    if not _runs_as_part(call.op):
-        return call.overload, changed
-    shapes = [*call.shapes, *(shape for shape, _ in call.outputs)]
-    place = make_part(call.mesh_shape, coordinate, [*chosen.inputs, *chosen.outputs], shapes)
-    run = part_overload(call.op.name, is_random(call.op))
-    return run, {**changed, "part": words_of(place, call.dtypes, local.outputs)}
 
 
 def _listed(specs: Any) -> list[Any]:

@@ -16,36 +16,29 @@ from oneop.sbp import split_axis
 from oneop.sharding.dtensor import wrapped
 
 
-def place_gradients(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-    """See to the gradients of a call that was recorded for backward."""
+def place_gradients(
+    inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+) -> Callable[[int], torch.Tensor] | None:
+    """See to the gradients of a call that was recorded for backward.
+
+    Returns what makes zeros for outputs that nobody used: on the mesh, where the core's would be plain tensors.
+    """
     wanted = [
         (tensor.device_mesh, tensor.placements) if isinstance(tensor, DTensor) and tensor.requires_grad else None
         for tensor in inputs
     ]
     node = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
     if node is None or not any(one is not None for one in wanted):
-        return
-    node.register_hook(_hook(wanted))
-    if len(outputs) > 1:
-        node.register_prehook(_fill_missing([_zeros_for(output) for output in outputs]))
-
-
-def _fill_missing(zeros: Sequence[Callable[[], torch.Tensor] | None]) -> Callable[..., Any]:
-    """Give outputs that nobody used a gradient of zeros that lies on the mesh; the core's would be a plain tensor."""
-
-    def hook(grads: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...] | None:
-        if all(grad is None for grad in grads) or all(grad is not None for grad in grads):
-            return None
-        return tuple(
-            make() if grad is None and make is not None else grad for grad, make in zip(grads, zeros, strict=True)
-        )
-
-    return hook
-
-
-def _zeros_for(output: torch.Tensor) -> Callable[[], torch.Tensor] | None:
-    if not isinstance(output, DTensor) or not output.requires_grad:
         return None
+    node.register_hook(_hook(wanted))
+    if len(outputs) < 2:
+        return None  # an unused call has no backward
+    zeros = [_zeros_for(output) for output in outputs]
+    return lambda number: zeros[number]()
+
+
+def _zeros_for(output: torch.Tensor) -> Callable[[], torch.Tensor]:
+    assert isinstance(output, DTensor)
     spec = (output.device_mesh, tuple(output.placements), output.shape, output.stride())
     local = (tuple(output._local_tensor.shape), output.dtype, output._local_tensor.device)
 

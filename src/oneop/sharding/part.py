@@ -13,10 +13,14 @@ import torch
 
 from oneop._runtime import DTYPE_CODES, core
 from oneop.errors import ArgumentError
+from oneop.registry import OpDef
 from oneop.sbp import Sbp, of_placements
+from oneop.sharding.random import is_random
 
 if TYPE_CHECKING:
     from torch.distributed.tensor.placement_types import Placement
+
+    from oneop.sharding.planning import Candidate, ShardedCall
 
 Shape = tuple[int, ...]
 
@@ -131,3 +135,28 @@ def part_overload(name: str, draws: bool) -> Any:
         return getattr(torch.ops.oneop, name).part
     except AttributeError:
         raise ArgumentError(f'op "{name}" has no overload for parts') from None
+
+
+def runs_as_part(op: OpDef) -> bool:
+    """Tell whether the kernel must be told where it runs: it may ask, or draws random numbers."""
+    from oneop.authoring.book import definition_of
+
+    info = core().op_info(op.name)
+    if info["has_physical_inference"] or any(kernel["asks_placement"] for kernel in info["kernels"]):
+        return True
+    page = definition_of(op.name)
+    return is_random(op) or (page is not None and page.asks_part)
+
+
+def local_overload(call: ShardedCall, chosen: Candidate, coordinate: Sequence[int]) -> tuple[Any, dict[str, Any]]:
+    """Return what to call on a device, and the arguments that are other ones there, by the schema's names."""
+    from oneop.sharding.planning import local_call
+
+    local = local_call(call, chosen, coordinate)
+    changed = {call.schema_names.get(name, name): value for name, value in local.attrs.items()}
+    if not runs_as_part(call.op):
+        return call.overload, changed
+    shapes = [*call.shapes, *(shape for shape, _ in call.outputs)]
+    place = make_part(call.mesh_shape, coordinate, [*chosen.inputs, *chosen.outputs], shapes)
+    run = part_overload(call.op.name, is_random(call.op))
+    return run, {**changed, "part": words_of(place, call.dtypes, local.outputs)}

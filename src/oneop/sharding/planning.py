@@ -283,7 +283,9 @@ class LocalCall:
     attrs: dict[str, Any]  # changed ones, by the author's names
 
 
-def local_call(call: ShardedCall, candidate: Candidate, coordinate: Sequence[int], dims: int | None = None) -> LocalCall:
+def local_call(
+    call: ShardedCall, candidate: Candidate, coordinate: Sequence[int], dims: int | None = None
+) -> LocalCall:
     """Return the call on the device at `coordinate`; with `dims` as if only the first dimensions of the mesh split."""
 
     def part(shape: Shape, placements: Placements) -> Shape:
@@ -319,7 +321,7 @@ def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
         if key in seen:
             continue
         seen.add(key)
-        if not _infers(call, candidate, local, coordinate):
+        if not infers(call, candidate, local, coordinate):
             return f"on the device at {list(coordinate)} inference does not give the part of the output that it should"
         problem = _undeclared_for_parts(call, candidate, coordinate) if reads_sizes else ""
         if problem:
@@ -329,6 +331,8 @@ def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
 
 def _undeclared_for_parts(call: ShardedCall, candidate: Candidate, coordinate: Sequence[int]) -> str:
     """Return what a later mesh dimension may not do: it splits what earlier ones left, not the whole tensors."""
+    if core().op_info(call.op.name)["has_nd_sbp"]:
+        return ""  # the op's own function decided for all dimensions at once
     for dim in range(1, len(call.mesh_shape)):
         local = local_call(call, candidate, coordinate, dim)
         rest = iter(local.inputs)
@@ -346,7 +350,7 @@ def _undeclared_for_parts(call: ShardedCall, candidate: Candidate, coordinate: S
     return ""
 
 
-def _infers(call: ShardedCall, candidate: Candidate, local: LocalCall, coordinate: Sequence[int]) -> bool:
+def infers(call: ShardedCall, candidate: Candidate, local: LocalCall, coordinate: Sequence[int]) -> bool:
     """Tell whether inference on the parts gives the parts of the outputs."""
     rest = iter(local.inputs)
     groups = [[(next(rest), dtype) for _, dtype in tensors] for tensors in call.groups]
