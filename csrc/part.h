@@ -14,7 +14,7 @@ namespace oneop {
 //   dims, mesh sizes (dims), coordinate (dims), tensors,
 //   (kind, axis) for each tensor and dimension,
 //   for each tensor: dtype, ndim, whole sizes; for each output: ndim, sizes of the part.
-// Built by oneop.sharding.part; dtypes are torch's numbers of them.
+// Built by oneop.sharding.parts; dtypes are torch's numbers of them.
 class Part {
  public:
   explicit Part(std::vector<int64_t> words);  // throws ArgumentError

@@ -23,7 +23,7 @@ from oneop._runtime import dtypes_of, find_op
 from oneop.registry import get_op
 from oneop.sbp import split_axis
 from oneop.sharding import dtensor
-from oneop.sharding.part import make_part, tracing_part
+from oneop.sharding.parts import make_part, tracing_part
 from oneop.sharding.planning import Candidate, Placements, local_call
 
 

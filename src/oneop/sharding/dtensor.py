@@ -46,7 +46,7 @@ from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
 from oneop.sharding.local import size_attrs
-from oneop.sharding.part import local_overload, runs_as_part
+from oneop.sharding.parts import local_overload, runs_as_part
 from oneop.sharding.planning import Candidate, Placements, Plan, ShardedCall, make_plan, readable_attrs
 from oneop.sharding.symbolic import fix, guard_outer_sizes, hint, hints, holds_for_all_sizes, is_symbol
 from oneop.sharding.watch import register_waiting

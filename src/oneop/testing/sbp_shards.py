@@ -27,7 +27,7 @@ from oneop.sbp import (
     split,
 )
 from oneop.sharding.local import chunk_sizes, flatten
-from oneop.sharding.part import local_overload
+from oneop.sharding.parts import local_overload
 from oneop.sharding.planning import Candidate, ShardedCall, infers, local_call, readable_attrs
 from oneop.signatures import Signature
 from oneop.testing.sbp_tolerance import difference, limits, nudged
@@ -205,7 +205,7 @@ def compare(sample: Sample, signature: Signature, parts: int, results: list[list
     count = len(sample.inputs)
     wanted = [*signature[count:], *(signature[number] for number in sample.call.changed)]
     gathered = [_gathered(sample, results, number, sbp) for number, sbp in enumerate(wanted)]
-    for number, (sbp, found) in enumerate(zip(wanted, gathered, strict=True)):
+    for number, found in enumerate(gathered):
         if isinstance(found, str):
             return f"{output_name(sample.call, number)} {found}"
     suspects = [
