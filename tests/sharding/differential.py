@@ -54,7 +54,7 @@ def make_ops():
     )
     masked.register_infer(lambda x: x)
     top = composition(
-        "r_top(Tensor x) -> Tensor y", lambda x: x.amax(1), differentiable=False, sbp=["S(0) -> S(0)", "S(1) -> P(max)"]
+        "r_top(Tensor x) -> Tensor y", lambda x: torch.nn.functional.pad(x, (0, 1), value=-torch.inf).amax(1), differentiable=False, sbp=["S(0) -> S(0)", "S(1) -> P(max)"]
     )
     top.register_infer(lambda x: x.like(shape=x.shape[:1]))
     rows = oneop.define(
@@ -335,8 +335,9 @@ def run_ranks(folder, world, meshes, seed, eager, compiled, limit=280):
     finally:
         for rank in ranks:
             rank.kill()
-    for rank, (process, text) in enumerate(zip(ranks, said, strict=True)):
-        assert process.returncode == 0, f"rank {rank} of {world}, seed {seed}:\n{text[-3500:]}"
+    failed = [rank for rank, process in enumerate(ranks) if process.returncode]
+    failed.sort(key=lambda rank: "gloo/transport" in said[rank])  # these only lost the one that failed first
+    assert not failed, f"rank {failed[0]} of {world}, seed {seed}:\n{said[failed[0]][-3500:]}"
     return int(said[0].split("compared ")[1].split()[0])
 
 

@@ -10,6 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from oneop._runtime import core
 from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, broadcast, partial_sum
+from oneop.sharding.parts import make_part, tracing_part
+from oneop.sharding.planning import local_call
 from oneop.signatures import Signature
 from oneop.testing.sbp_shards import RAISED, Call, Sample, cut_tensor
 from oneop.testing.sbp_tolerance import difference
@@ -58,6 +60,9 @@ def backward_calls(call: Call) -> list[tuple[str, tuple[Any, ...], dict[str, Any
 def composition_problem(sample: Sample, signature: Signature, parts: int) -> str:
     """Return what is wrong with the gradients of a composition on parts; see oneop.sharding.composition."""
     call = sample.call
+    info = core().op_info(call.op.name)
+    if info["grad"] is not None or info["no_grad"]:
+        return ""  # its gradient is made of ops, which have signatures of their own
     if any(sbp.kind not in (SPLIT, BROADCAST, PARTIAL_SUM) for sbp in signature) or call.changed:
         return ""
     count = len(sample.inputs)
@@ -73,9 +78,15 @@ def composition_problem(sample: Sample, signature: Signature, parts: int) -> str
             for i, (seed, sbp) in enumerate(zip(seeds, signature[count:], strict=True))
         ]
         found: list[list[torch.Tensor | None]] = []
+        sharded, candidate = sample.shaped(parts, signature)
+        shapes = [*sharded.shapes, *(shape for shape, _ in sharded.outputs)]
         for index in range(parts):
             own = [pieces[index].clone().requires_grad_(pieces[index].is_floating_point()) for pieces in cut]
-            results = _listed(call.overload(*call.arranged(own), **call.attrs))
+            local = local_call(sharded, candidate, (index,))
+            changed = {sharded.schema_names.get(name, name): value for name, value in local.attrs.items()}
+            place = make_part((parts,), (index,), [*candidate.inputs, *candidate.outputs], shapes)
+            with tracing_part(place):
+                results = _listed(call.overload(*call.arranged(own), **{**sharded.schema_attrs, **changed}))
             found.append(_grads(results, [own[i] for i in differentiated], [one[index] for one in seed_parts]))
     except RAISED:
         return ""  # not a composition, or not differentiable; forward has its own verdict
