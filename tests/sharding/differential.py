@@ -54,7 +54,10 @@ def make_ops():
     )
     masked.register_infer(lambda x: x)
     top = composition(
-        "r_top(Tensor x) -> Tensor y", lambda x: torch.nn.functional.pad(x, (0, 1), value=-torch.inf).amax(1), differentiable=False, sbp=["S(0) -> S(0)", "S(1) -> P(max)"]
+        "r_top(Tensor x) -> Tensor y",
+        lambda x: torch.nn.functional.pad(x, (0, 1), value=-torch.inf).amax(1),
+        differentiable=False,
+        sbp=["S(0) -> S(0)", "S(1) -> P(max)"],
     )
     top.register_infer(lambda x: x.like(shape=x.shape[:1]))
     rows = oneop.define(
@@ -236,7 +239,9 @@ def one_call(run, tensors, attrs, draw, mesh, backward, what):
     differentiable = [i for i, one in enumerate(expected) if one.requires_grad]
     if backward and differentiable:
         used = [i for i in differentiable if i == differentiable[0] or draw.random.random() < 0.5]
-        weights = [torch.linspace(-1, 1, expected[i].numel(), dtype=expected[i].dtype).reshape(expected[i].shape) for i in used]
+        weights = [
+            torch.linspace(-1, 1, expected[i].numel(), dtype=expected[i].dtype).reshape(expected[i].shape) for i in used
+        ]
         sum((expected[i] * w).sum() for i, w in zip(used, weights, strict=True)).backward()
         sum(
             (found[i] * distribute_tensor(w, mesh, [Replicate()] * mesh.ndim)).sum()
@@ -274,7 +279,9 @@ def run_calls(mesh, seed, eager, compiled):
         fast = torch.compile(functools.partial(run), backend="aot_eager", dynamic=dynamic, fullgraph=True)
         fixed = chooser.randrange(2**31)
         for size in range(4):
-            draw = Draw(fixed if chooser.random() < 0.3 else chooser.randrange(2**31), torch.float64, allows_empty=False)
+            draw = Draw(
+                fixed if chooser.random() < 0.3 else chooser.randrange(2**31), torch.float64, allows_empty=False
+            )
             tensors, attrs = make(draw)
             draw.random = random.Random(fixed)  # the same placements, mostly, for other sizes
             what = (seed, number, name, tuple(mesh.shape), "compiled", dynamic, size)
