@@ -38,8 +38,10 @@ def shardy_rule(op: Op | str, inputs: Sequence[Any], **attrs: Any) -> str:
     for signature in signatures:
         splits = [(number, sbp.axis) for number, sbp in enumerate(signature) if sbp.kind == SPLIT]
         others = {sbp.kind for sbp in signature if sbp.kind != SPLIT}
-        if not splits or not others <= {BROADCAST, PARTIAL_SUM} or any(
-            sbp.kind == PARTIAL_SUM for sbp in signature[: len(shapes)]
+        if (
+            not splits
+            or not others <= {BROADCAST, PARTIAL_SUM}
+            or any(sbp.kind == PARTIAL_SUM for sbp in signature[: len(shapes)])
         ):
             continue
         if any(factors[number][axis] for number, axis in splits):
@@ -59,7 +61,9 @@ def shardy_rule(op: Op | str, inputs: Sequence[Any], **attrs: Any) -> str:
     sizes = {f: shape[a] for t, shape in zip(factors, [*shapes, *outputs], strict=True) for a, f in enumerate(t)}
     lines = ", ".join(f"{factor}={size}" for factor, size in sorted(sizes.items()))
     tail = "".join(
-        f" {what}={{{', '.join(found)}}}" for what, found in (("reduction", reduction), ("need_replication", fixed)) if found
+        f" {what}={{{', '.join(found)}}}"
+        for what, found in (("reduction", reduction), ("need_replication", fixed))
+        if found
     )
     return f"({', '.join(texts[: len(shapes)])})->({', '.join(texts[len(shapes) :])}) {{{lines}}}{tail}"
 

@@ -31,7 +31,9 @@ def pin(op: Op | str, signature: str | Sequence[str]) -> Callable[..., Any]:
 
     def pinned(*args: Any, **attrs: Any) -> Any:
         placed = [
-            [_moved(name, one, target) for one in item] if isinstance(item, (list, tuple)) else _moved(name, item, target)
+            [_moved(name, one, target) for one in item]
+            if isinstance(item, (list, tuple))
+            else _moved(name, item, target)
             for item, target in zip(args, wanted, strict=False)
         ]
         results = call(*placed, *args[len(wanted) :], **attrs)
