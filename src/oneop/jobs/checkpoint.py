@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from oneop.errors import ArgumentError
+from oneop.jobs.ranks import writes_checkpoints
 from oneop.jobs.session import Variable, current_session
 
 FILE_NAME = "oneop.safetensors"
@@ -24,6 +25,8 @@ def save(path: str | os.PathLike[str]) -> Path:
     from safetensors.torch import save_file
 
     target = _file_of(path)
+    if not writes_checkpoints():
+        return target
     target.parent.mkdir(parents=True, exist_ok=True)
     session = current_session()
     tensors = {name: value.detach().cpu().clone() for name, value in session.tensors()}
