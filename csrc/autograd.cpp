@@ -304,6 +304,9 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
     const TensorKernel* composition = find_composition(*record, call, true);
     if (composition != nullptr) {
       leave_dispatch(op);
+      if (run_sharded_composition(handle, call, layout.num_args, stack)) {
+        return;
+      }
       return run_composition(*composition, layout, args, call, stack);
     }
   }
@@ -333,7 +336,7 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
   const OutputTensors outputs = outputs_on(layout, counts, *stack);
   finish_node(node, layout, counts.data(), outputs);
   if (is_sharded) {
-    show_sharded_call(inputs, outputs);
+    node->set_zeros(show_sharded_call(inputs, outputs));
   }
 }
 

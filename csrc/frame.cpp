@@ -167,6 +167,26 @@ void Frame::infer() {
   }
 }
 
+void Frame::set_outputs(const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs) {
+  if (op_.abi.check_attrs != nullptr) {
+    Status status;
+    status.check(op_.abi.check_attrs(op_.abi.self, &frame_, status.abi()),
+                 "op " + in_quotes(op_.name));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    oneop_tensor& tensor = tensors_[frame_.num_input_tensors + i];
+    tensor.ndim = static_cast<int32_t>(outputs[i].first.size());
+    std::copy(outputs[i].first.begin(), outputs[i].first.end(), tensor.shape);
+    tensor.dtype = outputs[i].second;
+  }
+  check_outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    oneop_tensor& tensor = tensors_[frame_.num_input_tensors + i];
+    tensor.elem_cnt = count_elements(tensor.shape, tensor.ndim);
+    set_contiguous(&tensor);
+  }
+}
+
 std::string Frame::output_fault(const oneop_tensor& tensor) const {
   const size_t at = &tensor - tensors_.data();
   if (tensor.shape != dims_.data() + 2 * ONEOP_MAX_DIMS * at ||

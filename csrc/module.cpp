@@ -11,6 +11,7 @@
 #include "host_cache.h"
 #include "job_module.h"
 #include "kernel_run.h"
+#include "part_call.h"
 #include "plugin.h"
 #include "python_op.h"
 #include "registration.h"
@@ -123,6 +124,7 @@ py::dict kernel_info(const KernelDef& kernel) {
   info["priority"] = kernel.priority;
   info["predicate"] = py_text(kernel.predicate);
   info["language"] = kernel.language;
+  info["asks_placement"] = (kernel.flags & ONEOP_KERNEL_ASKS_PLACEMENT) != 0;
   py::list devices;
   py::list dtypes;
   py::list others;
@@ -336,6 +338,11 @@ PYBIND11_MODULE(_core, m) {
     }
     return py::reinterpret_steal<py::object>(result);
   });
+  m.def("set_sharded_composition", &oneop::set_sharded_composition, py::arg("function"));
+  m.def("define_part", [](const std::string& name, bool draws) {
+    return oneop::raising([&] { return oneop::define_part(name, draws); });
+  });
+  m.def("current_part", &oneop::current_part);
   m.def("set_traced_call", [](const py::function& function) {
     if (!oneop::set_traced_call(function.ptr())) {
       throw py::error_already_set();

@@ -10,6 +10,7 @@
 #include "../kernel_run.cpp"
 #include "../library_call.cpp"
 #include "../orderly_call.cpp"
+#include "../part_call.cpp"
 #include "../redefinition.cpp"
 #include "../registration.cpp"
 #include "../sharded_calls.cpp"

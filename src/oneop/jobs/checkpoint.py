@@ -19,6 +19,7 @@ import torch
 
 from oneop.errors import ArgumentError
 from oneop.jobs.locks import holding, tracing_alone
+from oneop.jobs.ranks import writes_checkpoints
 from oneop.jobs.session import Loaded, Session, StepCount, Variable, current_session
 
 FILE_NAME = "oneop.safetensors"
@@ -36,6 +37,8 @@ def save(path: str | os.PathLike[str]) -> Path:
     from safetensors.torch import save_file
 
     target = _file_of(path)
+    if not writes_checkpoints():
+        return target
     session = current_session()
     if session.lock.is_held():
         raise ArgumentError(

@@ -16,6 +16,7 @@ from oneop.jobs.passes import simplify
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.planner import JobPlan, plan_job
 from oneop.jobs.program import BoundJob, bind_job
+from oneop.jobs.ranks import alike_on_all_ranks
 from oneop.jobs.schema import is_op, is_ours
 from oneop.jobs.session import Draft, Session, current_session
 from oneop.jobs.trace import TracedJob, TraceRequest, trace_job
@@ -55,6 +56,9 @@ class CompiledJob:
             self._function = torch.compile(traced.graph, backend="inductor", fullgraph=True)
         else:
             self._function = traced.graph
+        if traced.is_spread:
+            assert self._function is not None
+            self._function = alike_on_all_ranks(traced, self._function)
 
     @property
     def epoch(self) -> int:

@@ -104,7 +104,10 @@ enum { /* oneop_op_def.flags */
 };
 
 enum { /* oneop_kernel_def.flags */
-       ONEOP_KERNEL_CUDA_GRAPH = 1u << 0
+       ONEOP_KERNEL_CUDA_GRAPH = 1u << 0,
+       /* The kernel may ask where it runs: parallel_id, sbp, logical_tensors. A library whose code
+        * never asks leaves it out, and its calls on parts of tensors need not be told. */
+       ONEOP_KERNEL_ASKS_PLACEMENT = 1u << 1
 };
 
 /* --- Values

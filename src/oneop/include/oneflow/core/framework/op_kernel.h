@@ -19,8 +19,20 @@ class KernelContextBase : public ::oneop::sdk::Context {
   const TensorDesc* TensorDesc4ArgNameAndIndex(std::string_view name, int32_t index) const {
     return FindDesc(name, index);
   }
+  template <class T = void>
   const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    static_cast<void>(::oneop::sdk::AsksPlacement<T>::noted);
     return FindLogicalDesc(name, index);
+  }
+  template <class T = void>
+  int64_t parallel_num() const {
+    static_cast<void>(::oneop::sdk::AsksPlacement<T>::noted);
+    return Context::parallel_num();
+  }
+  template <class T = void>
+  ParallelDesc parallel_desc() const {
+    static_cast<void>(::oneop::sdk::AsksPlacement<T>::noted);
+    return Context::parallel_desc();
   }
 
  private:
