@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "error.h"
 #include "oneop/abi.h"
@@ -27,7 +28,7 @@ struct AbiStruct;
     static constexpr size_t kFirstSize = first_size; \
   };
 ONEOP_ABI_STRUCT(oneop_library, offsetof(oneop_library, num_functions))
-ONEOP_ABI_STRUCT(oneop_op_def, sizeof(oneop_op_def))
+ONEOP_ABI_STRUCT(oneop_op_def, offsetof(oneop_op_def, doc))
 ONEOP_ABI_STRUCT(oneop_arg_def, offsetof(oneop_arg_def, on_host))
 ONEOP_ABI_STRUCT(oneop_attr_def, sizeof(oneop_attr_def))
 ONEOP_ABI_STRUCT(oneop_kernel_def, sizeof(oneop_kernel_def))
@@ -61,15 +62,17 @@ T take(const T* theirs) {
   return ours;
 }
 
-// The number of items in a list, if it can be one.
-inline int32_t checked_count(int64_t count, const void* items, const std::string& field,
+// The number of items in a list, if it can be one. Calls ask too: `field` is a view, so that its
+// text costs nothing while all is well.
+inline int32_t checked_count(int64_t count, const void* items, std::string_view field,
                              int64_t limit = kMaxCount) {
   if (count < 0 || count > limit) {
-    refuse_abi(field + ": expected 0 to " + std::to_string(limit) + ", found " +
+    refuse_abi(std::string(field) + ": expected 0 to " + std::to_string(limit) + ", found " +
                std::to_string(count));
   }
   if (count > 0 && items == nullptr) {
-    refuse_abi(field + " is " + std::to_string(count) + ", and the list is a null pointer");
+    refuse_abi(std::string(field) + " is " + std::to_string(count) +
+               ", and the list is a null pointer");
   }
   return static_cast<int32_t>(count);
 }

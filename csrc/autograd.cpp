@@ -241,8 +241,8 @@ std::shared_ptr<const GradPlan> make_plan(const GradDef& grad, const Layout& lay
     }
   }
   // Of outputs that nothing can be differentiated through (an int, say) no gradient is ever asked.
-  const bool is_asked =
-      grad.rule != nullptr || std::find(has_grad.begin(), has_grad.end(), 1) != has_grad.end();
+  const bool is_asked = grad.rule != nullptr || has_grad.empty() ||
+                        std::find(has_grad.begin(), has_grad.end(), 1) != has_grad.end();
   auto plan = is_asked ? std::make_shared<GradPlan>(make_grad_plan(grad, &frame, needs, has_grad))
                        : std::make_shared<GradPlan>(no_grad_plan(grad, frame));
   *read_shapes = frame.reads().shapes != 0;

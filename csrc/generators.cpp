@@ -114,8 +114,13 @@ DrawLog& draw_log() {
 }
 
 Replay::Replay(std::vector<uint64_t> draws)
-    : draws_(std::move(draws)), outer_(std::exchange(current_replay, this)) {}
-Replay::~Replay() { current_replay = outer_; }
+    : draws_(std::move(draws)), outer_(std::exchange(current_replay, this)) {
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
+Replay::~Replay() {
+  count_.fetch_sub(1, std::memory_order_relaxed);
+  current_replay = outer_;
+}
 Replay* Replay::current() { return current_replay; }
 
 uint64_t Replay::next() {

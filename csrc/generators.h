@@ -3,6 +3,8 @@
 
 #include <ATen/core/Generator.h>
 
+#include <atomic>
+#include <string>
 #include <vector>
 
 #include "oneop/abi.h"
@@ -26,11 +28,14 @@ class Replay {
 
   uint64_t next();
   static Replay* current();
+  // Whether any thread replays: while none does, no call has to look for its own.
+  static bool is_any() { return count_.load(std::memory_order_relaxed) != 0; }
 
  private:
   std::vector<uint64_t> draws_;
   size_t used_ = 0;
   Replay* outer_;
+  static inline std::atomic<int32_t> count_{0};
 };
 
 // A replayed call must be the same each time: an op that draws by itself is refused. `what`

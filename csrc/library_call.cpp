@@ -312,7 +312,8 @@ int32_t dispatch_call(const oneop_call* call, oneop_handle* outputs, oneop_statu
     checked_count(call->num_attrs, call->attrs, "oneop_call.num_attrs");
     const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
                                             : TorchOp::find(call->op_type_name);
-    if (Replay::current() != nullptr && op.handle().hasTag(at::Tag::nondeterministic_seeded)) {
+    if (Replay::is_any() && Replay::current() != nullptr &&
+        op.handle().hasTag(at::Tag::nondeterministic_seeded)) {
       refuse_random_in_replay("op " + in_quotes(op.name()));
     }
     if (names_device(*call) || !run_orderly(op, *call, outputs)) {
