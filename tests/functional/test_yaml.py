@@ -1,7 +1,6 @@
 """`oneop.functional.read_yaml`: the grammar, and what is said about a file that does not follow it."""
 
 import os
-import re
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -114,8 +113,8 @@ MALFORMED = [
     (entry("Tensor (Int64List[2] a=[1]) => F"), 2, 38, "1 elements, not 2"),
     (entry("Tensor (Bool a=1.5) => F"), 2, 30, "not a value of type Bool"),
     # What would otherwise be an error in generated C++, a wrong value, or the end of the process.
-    ("- name: class\n  signature: 'Tensor (Tensor x) => F'\n", 1, 9, "Python identifier"),
-    ("- name: é\n  signature: 'Tensor (Tensor x) => F'\n", 1, 9, "Python identifier"),
+    ("- name: class\n  signature: 'Tensor (Tensor x) => F'\n", 1, 9, "a keyword of C++"),
+    ("- name: é\n  signature: 'Tensor (Tensor x) => F'\n", 1, 9, "must be an identifier"),
     (entry("Tensor (Tensor x) => class"), 2, 35, "name of a functor"),
     (entry("Tensor (Tensor x) => É"), 2, 35, "name of a functor"),
     (entry("Tensor (Tensor class) => F"), 2, 30, "cannot be named 'class'"),
@@ -142,11 +141,8 @@ def test_malformed(text, line, column, says, tmp_path):
     error = caught.value
     first, shown, caret = str(error).split("\n")
     assert (error.line, error.column) == (line, column), str(error)
-    assert (
-        first.startswith(f"{tmp_path}/api.yaml:{line}:{column}: error: ") and re.search(says, first)
-        if "|" in says
-        else says in first
-    )
+    assert first.startswith(f"{tmp_path}/api.yaml:{line}:{column}: error: ")
+    assert any(choice in first for choice in says.split("|"))
     assert shown == [*text.split("\n"), ""][line - 1] and caret == " " * (column - 1) + "^"
     assert isinstance(error, BuildError)
 
@@ -163,6 +159,8 @@ def test_any_text_becomes_a_cpp_string(tmp_path):
     text = f'- name: f\n  doc: "{doc}"\n  signature: {signature}\n'
     made = generate_functions(read(tmp_path, text))
     assert all(source.isascii() for source in made.values())
+
+
 @pytest.mark.parametrize(
     "name, signature, says",
     [
