@@ -298,6 +298,7 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
     const TensorKernel* composition = find_composition(*record, call, true);
     if (composition != nullptr) {
       leave_dispatch(op);
+      op.note_traced();
       return run_composition(*composition, layout, args, call, stack);
     }
   }

@@ -60,11 +60,22 @@ py::object composition_of(const std::string& name,
       }
       call.counts.push_back(static_cast<int32_t>(tensors.size()));
     }
+    TorchOp::find(name).note_traced();
     const RecordPtr record = Registry::global().get(name);
     const auto* kernel = dynamic_cast<const PythonKernel*>(find_composition(*record, call, false));
     return kernel == nullptr ? py::object(py::none())
                              : py::reinterpret_borrow<py::object>(kernel->function.get());
   });
+}
+
+// True if any of these ops was traced since it was asked last.
+bool forget_traced(const std::vector<std::string>& names) {
+  bool any = false;
+  for (const std::string& name : names) {
+    const OpSlot* slot = Registry::global().find_slot(name);
+    any |= slot != nullptr && slot->is_traced.exchange(false);
+  }
+  return any;
 }
 
 py::dict source_info(const Source& source) {
@@ -138,6 +149,8 @@ py::dict op_info(const std::string& name) {
     info["no_grad"] = op.has_flag(ONEOP_OP_NO_GRAD);
     info["cpu_only"] = op.has_flag(ONEOP_OP_CPU_ONLY);
     info["non_contiguous"] = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    info["random"] = op.has_flag(ONEOP_OP_RANDOM);
+    info["side_effect"] = op.has_side_effect();
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
     info["has_nd_sbp"] = op.abi.infer_nd_sbp != nullptr;
@@ -286,6 +299,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
   m.def("register_python", &oneop::register_python, py::arg("description"));
   m.def("composition_of", &oneop::composition_of, py::arg("name"), py::arg("inputs"));
+  m.def("forget_traced", &oneop::forget_traced, py::arg("names"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));
   m.def("pending", [] { return oneop::Registry::global().pending(); });

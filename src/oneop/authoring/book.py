@@ -17,7 +17,7 @@ from oneop.authoring.sbp import SbpRule, Signature
 from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
 from oneop.authoring.spec import TensorSpec, watched
 
-NO_GRAD, CPU_ONLY, ANY_STRIDES = 1, 2, 4  # the plugin ABI's flags of an op
+NO_GRAD, CPU_ONLY, ANY_STRIDES, RANDOM, SIDE_EFFECT = 1, 2, 4, 8, 16  # the plugin ABI's flags of an op
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +27,16 @@ class OpPage:
     schema: Schema
     source: Source
     flags: int = 0
-    random: bool = False
     doc: str = ""
     infer: inference.InferRule | None = None
     check: inference.InferRule | None = None
     sbp: SbpRule | None = None
+    sbp_is_implied: bool = False  # it follows from inference, and nobody declared it
+
+    @property
+    def random(self) -> bool:
+        """Whether two calls with the same arguments may differ."""
+        return bool(self.flags & RANDOM)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +103,11 @@ def definition_of(name: str) -> OpPage | None:
     """Return the definition of an op if it is Python's."""
     library = core().op_info(name)["source"]["library"]
     return page_of(name, library).op
+
+
+def is_composition(kernel: KernelPage) -> bool:
+    """Tell whether torch may trace through a kernel, so that compiled programs contain its code."""
+    return kernel.form == "torch"
 
 
 def schema_of(name: str) -> Schema:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from torch._subclasses.functional_tensor import FunctionalTensorMode
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils import _pytree as pytree
 
 from oneop._runtime import core
 from oneop.authoring.binding import Taken
@@ -46,7 +48,7 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
     values = defaults | attrs
     keywords = {attr: values[attr] for attr in taken.attrs}
     if not taken.out:
-        return chosen(*args, **keywords)
+        return _fresh(args, chosen(*args, **keywords))
     outputs = _empty_outputs(name, args, values)
     if outputs is None:
         return NotImplemented
@@ -57,6 +59,24 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
     ]
     chosen(*arranged, **keywords, out=results)
     return results
+
+
+def _fresh(args: Sequence[Any], results: Any) -> Any:
+    """Keep what eager calls keep: an output is contiguous, and shares memory with no input and no other output."""
+    taken = {_memory(value) for value in pytree.tree_leaves(list(args)) if isinstance(value, torch.Tensor)}
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        is_shared = _memory(value) in taken
+        taken.add(_memory(value))
+        return value.clone(memory_format=torch.contiguous_format) if is_shared else value.contiguous()
+
+    return pytree.tree_map(own, results)
+
+
+def _memory(tensor: torch.Tensor) -> StorageWeakRef:
+    return StorageWeakRef(tensor.untyped_storage())
 
 
 def _empty_outputs(name: str, args: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor] | None:
