@@ -208,6 +208,13 @@ struct TorchKernel final : PythonKernel, TensorKernel {
            ", found " + std::to_string(found);
   }
 
+  static bool shares_memory(const at::Tensor& one, const at::Tensor& other) {
+    if (!one.has_storage() || !other.has_storage()) {  // wrappers of functorch
+      return one.is_same(other);
+    }
+    return one.is_alias_of(other);
+  }
+
   // Invariant, the same as check() keeps in eager mode: no output shares memory with an input, with
   // another output or with what the kernel holds on to, and all are contiguous. Here torch records
   // what is done, and saves results for backward, so who holds them says nothing.
@@ -217,10 +224,10 @@ struct TorchKernel final : PythonKernel, TensorKernel {
       const bool is_recorded = output.requires_grad() && !output.is_leaf();
       bool is_shared = output.is_view() || (!is_recorded && output.use_count() > 1);
       for (const at::Tensor* input : call.tensors) {
-        is_shared |= output.is_alias_of(*input);
+        is_shared |= shares_memory(output, *input);
       }
       for (size_t k = 0; k < i; ++k) {
-        is_shared |= output.is_alias_of((*outputs)[k]);
+        is_shared |= shares_memory(output, (*outputs)[k]);
       }
       output = is_shared ? output.clone(at::MemoryFormat::Contiguous) : output.contiguous();
     }

@@ -245,9 +245,11 @@ def _empty_batch(op: Callable[..., Any], fronts: Sequence[Any], attrs: dict[str,
     examples = _mapped(fronts, None, lambda value, _: torch.empty(value.shape[1:], dtype=value.dtype, device="meta"))
     outputs = op(*examples, **attrs)
     return pytree.tree_map(
-        lambda value: value
-        if not isinstance(value, torch.Tensor)
-        else torch.empty((0, *value.shape), dtype=value.dtype, device=device),
+        lambda value: (
+            value
+            if not isinstance(value, torch.Tensor)
+            else torch.empty((0, *value.shape), dtype=value.dtype, device=device)
+        ),
         outputs,
     )
 
@@ -275,5 +277,3 @@ def _mapped(values: Sequence[Any], dims: Any, act: Callable[[torch.Tensor, Any],
         return act(value, dim) if isinstance(value, torch.Tensor) else value
 
     return [one(value, dim) for value, dim in zip(values, [None] * len(values) if dims is None else dims, strict=True)]
-
-

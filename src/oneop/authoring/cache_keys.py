@@ -77,7 +77,7 @@ def _extend(codecache: ModuleType) -> None:
     """Add our details to those from which torch makes keys."""
     details: Any = getattr(codecache, "FxGraphHashDetails", None)
     if details is None or not hasattr(codecache, "BypassFxGraphCache"):
-        torch.compiler.config.force_disable_caches = True  # type: ignore[attr-defined]
+        torch.compiler.config.force_disable_caches = True
         warnings.warn(
             f"oneop does not know how torch {torch.__version__} keys its compile caches; they are switched off",
             stacklevel=2,

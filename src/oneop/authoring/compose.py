@@ -76,7 +76,7 @@ def _fresh(args: Sequence[Any], results: Any) -> Any:
 
 
 def _memory(tensor: torch.Tensor) -> StorageWeakRef:
-    return StorageWeakRef(tensor.untyped_storage())
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
 
 
 def _empty_outputs(name: str, args: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor] | None:

@@ -105,7 +105,9 @@ def define_at(
     elif not parsed.outputs:  # there is nothing to infer and nothing to differentiate
         op = replace(op, infer=_infer.no_outputs(source), flags=flags | book.NO_GRAD)
     if sbp is not None:
-        op = replace(op, sbp_is_implied=False, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source))
+        op = replace(
+            op, sbp_is_implied=False, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source)
+        )
     book.publish(book.Page(name=parsed.name, library=source.library, op=op))
     batching.forget_rule(parsed.name)
     return _refresh(parsed.name)

@@ -11,6 +11,7 @@ file changes nothing.
 
 from __future__ import annotations
 
+import collections
 import dis
 import enum
 import functools
@@ -74,8 +75,8 @@ class _Reader:
         kind = type(value)
         if kind in (tuple, list, torch.Size):
             self._all(kind.__name__, value)
-        elif kind is dict:
-            self._all("dict", [part for item in value.items() for part in item])
+        elif kind in (dict, collections.OrderedDict, types.MappingProxyType):
+            self._all(kind.__name__, [part for item in value.items() for part in item])
         elif kind in (set, frozenset):
             self._put("set", "".join(sorted(digest_of(item) for item in value)).encode())
         elif kind in (range, slice):

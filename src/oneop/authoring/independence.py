@@ -9,8 +9,8 @@ author declares (`sbp=`, `register_sbp`, `register_vmap`) is used as it is; `one
 
 from __future__ import annotations
 
-import contextlib
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -65,18 +65,19 @@ def prove_batch(
 
     False where it could not be tried: then nothing may be concluded. Raises `SbpError` where it does not hold.
     """
-    tensors = [value for value in pytree.tree_leaves(list(fronts)) if isinstance(value, torch.Tensor)]
+    leaves, form = pytree.tree_flatten(list(fronts))
+    tensors = [value for value in leaves if isinstance(value, torch.Tensor)]
     key = (what, tuple((value.dtype, value.ndim, value.device) for value in tensors), repr(sorted(attrs.items())))
 
     def holds(shapes: Sequence[Sequence[int]], positive: bool) -> bool | None:
         found = False
         for size in (2, 3):
-            rest = iter([_random((size, *shape), t, positive, size) for shape, t in zip(shapes, tensors, strict=True)])
-            batch = [pytree.tree_map(lambda v: next(rest) if isinstance(v, torch.Tensor) else v, f) for f in fronts]
-            expected = _attempt(lambda batch=batch, size=size: each(op, batch, size, dict(attrs)))
+            values = [_random((size, *shape), t, positive, size) for shape, t in zip(shapes, tensors, strict=True)]
+            batch = pytree.tree_unflatten(_in_place_of_tensors(leaves, values), form)
+            expected = _attempt(each, op, batch, size, dict(attrs))
             if expected is None:
                 continue
-            answer = _attempt(lambda batch=batch, size=size: at_once(batch, size))
+            answer = _attempt(at_once, batch, size)
             if answer is None:
                 return None
             if not _agree(answer, expected):
@@ -123,7 +124,7 @@ def prove_implied(
 
     def holds(shapes: Sequence[Sequence[int]], positive: bool) -> bool | None:
         whole = [_random(shape, t, positive, 1) for shape, t in zip(shapes, examples, strict=True)]
-        expected = _attempt(lambda: call(whole))
+        expected = _attempt(call, whole)
         if expected is None:
             return None
         for count in (2, 3):
@@ -131,7 +132,7 @@ def prove_implied(
                 tensor.tensor_split(count, sbp.axis) if sbp.kind == SPLIT else [tensor] * count
                 for tensor, sbp in zip(whole, entries[0], strict=True)
             ]
-            results = [_attempt(lambda rank=rank, parts=parts: call([p[rank] for p in parts])) for rank in range(count)]
+            results = [_attempt(call, [part[rank] for part in parts]) for rank in range(count)]
             if any(result is None for result in results):
                 return None
             for i, sbp in enumerate(entries[1]):
@@ -173,25 +174,30 @@ def _prove(
     what: str,
     where: str,
 ) -> bool:
-    tried = False
-    with _plainly():
+    def prove() -> bool:
+        tried = False
         for some in _sizes(shapes):
             for positive in (False, True):
                 answer = holds(some, positive)
                 tried |= answer is True
                 if answer is False:
-                    page = _definition(name)
-                    assert page is not None and page.infer is not None
-                    raise SbpError(
-                        f'op "{name}": infer="{page.infer.kind}" implies that {what}, and that does not hold\n'
-                        f"  found {where}: parts of random inputs of shapes {', '.join(str(list(s)) for s in some)} "
-                        "do not give parts of the outputs\n"
-                        '  if only the shape is meant: infer="same_shape", or brackets around axes that are mixed: '
-                        '"a [b] -> a [b]"\n'
-                        "  if the op draws numbers: define(..., random=True)\n"
-                        f"  at {page.source}"
-                    )
-    return tried
+                    raise _refusal(name, what, where, some)
+        return tried
+
+    return _plainly(prove)
+
+
+def _refusal(name: str, what: str, where: str, shapes: Sequence[Sequence[int]]) -> SbpError:
+    page = _definition(name)
+    assert page is not None and page.infer is not None
+    return SbpError(
+        f'op "{name}": infer="{page.infer.kind}" implies that {what}, and that does not hold\n'
+        f"  found {where}: parts of random inputs of shapes {', '.join(str(list(s)) for s in shapes)} "
+        "do not give parts of the outputs\n"
+        '  if only the shape is meant: infer="same_shape", or brackets around axes that are mixed: "a [b] -> a [b]"\n'
+        "  if the op draws numbers: define(..., random=True)\n"
+        f"  at {page.source}"
+    )
 
 
 def _sizes(shapes: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, ...]]]:
@@ -228,10 +234,15 @@ def _random(shape: Sequence[int], like: torch.Tensor, positive: bool, seed: int)
     return values.to(dtype).to(like.device)
 
 
-def _attempt(act: Callable[[], Any]) -> Any:
+def _in_place_of_tensors(leaves: Sequence[Any], values: Sequence[torch.Tensor]) -> list[Any]:
+    rest = iter(values)
+    return [next(rest) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+
+
+def _attempt(act: Callable[..., Any], *args: Any) -> Any:
     """Return the result; None where the op refuses such inputs."""
     try:
-        return act()
+        return act(*args)
     except (OneopError, RuntimeError, TypeError, ValueError, IndexError, ArithmeticError):
         return None
 
@@ -252,18 +263,24 @@ def _close(found: torch.Tensor, expected: torch.Tensor) -> bool:
     return torch.allclose(found.to(wide), expected.to(wide), rtol=rtol, atol=rtol / 10, equal_nan=True)
 
 
-@contextlib.contextmanager
-def _plainly() -> Iterator[None]:
-    """Run as if nobody traced, differentiated or batched, and leave torch's generators as they are."""
-    from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
-    from torch.utils._python_dispatch import _disable_current_modes
+def _plainly(act: Callable[[], bool]) -> bool:
+    """Run as if nobody traced, differentiated or batched, and leave torch's generators as they are.
 
-    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchBatched)
-    with (
-        temporarily_clear_interpreter_stack(),
-        _disable_current_modes(),
-        torch._C._ExcludeDispatchKeyGuard(keys),
-        torch.no_grad(),
-        torch.random.fork_rng(devices=[]),
-    ):
-        yield
+    All of that is state of the thread, so another thread has none of it.
+    """
+    answers: list[bool] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                answers.append(act())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="oneop proof")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return answers[0]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from oneop import sbp as words
+import oneop.sbp as words
 from oneop.authoring.binding import Source
 from oneop.authoring.sbp_builder import SbpContext
 from oneop.authoring.schema import Schema
@@ -159,7 +159,11 @@ def along_axes(
     bound = {name for axes in names_of_inputs for name in axes}
     signatures = []
     for name in names:
-        if name not in bound or is_mixed(name) or any(axes.count(name) > 1 for axes in [*names_of_inputs, *names_of_outputs]):
+        if (
+            name not in bound
+            or is_mixed(name)
+            or any(axes.count(name) > 1 for axes in [*names_of_inputs, *names_of_outputs])
+        ):
             continue
         entries = [split(axes.index(name)) if name in axes else BROADCAST for axes in names_of_inputs]
         entries += [split(axes.index(name)) if name in axes else PARTIAL_SUM for axes in names_of_outputs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oneop import sbp as words
+import oneop.sbp as words
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
 from oneop.errors import OpIndexError
