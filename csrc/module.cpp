@@ -1,4 +1,5 @@
 // module.cpp: oneop._core, the core as Python sees it.
+#include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "call_entry.h"
@@ -13,6 +14,7 @@
 #include "kernel_run.h"
 #include "plugin.h"
 #include "python_op.h"
+#include "python_spec.h"
 #include "registration.h"
 #include "sbp.h"
 #include "sharded_calls.h"
@@ -65,6 +67,22 @@ py::object composition_of(const std::string& name,
     const auto* kernel = dynamic_cast<const PythonKernel*>(find_composition(*record, call, false));
     return kernel == nullptr ? py::object(py::none())
                              : py::reinterpret_borrow<py::object>(kernel->function.get());
+  });
+}
+
+// Attributes as authors' functions get them, from values as torch hands them on; all must be there.
+py::dict kernel_attrs(const std::string& name, const py::dict& values) {
+  return raising([&] {
+    const RecordPtr record = Registry::global().get(name);
+    const Layout& layout = *record->layout;
+    const c10::FunctionSchema& schema = TorchOp::find(name).handle().schema();
+    torch::jit::Stack args(layout.num_args);
+    for (size_t i = 0; i < layout.op->attrs.size(); ++i) {
+      const c10::Argument& argument = schema.arguments()[layout.first_attr + i];
+      args[layout.first_attr + i] =
+          torch::jit::toIValue(values[argument.name().c_str()], argument.type());
+    }
+    return attrs_to_python(layout, args.data());
   });
 }
 
@@ -299,6 +317,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
   m.def("register_python", &oneop::register_python, py::arg("description"));
   m.def("composition_of", &oneop::composition_of, py::arg("name"), py::arg("inputs"));
+  m.def("kernel_attrs", &oneop::kernel_attrs, py::arg("name"), py::arg("values"));
   m.def("forget_traced", &oneop::forget_traced, py::arg("names"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));

@@ -19,7 +19,8 @@ constexpr auto kNap = std::chrono::microseconds(50);
 
 // What must be the same for torch to need no new definition.
 std::string text_of(const c10::FunctionSchema& schema, uint32_t flags) {
-  return c10::toString(schema) + ((flags & ONEOP_OP_NON_CONTIGUOUS) != 0 ? " with any strides" : "") +
+  return c10::toString(schema) +
+         ((flags & ONEOP_OP_NON_CONTIGUOUS) != 0 ? " with any strides" : "") +
          ((flags & ONEOP_OP_RANDOM) != 0 ? " random" : "");
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,19 +11,16 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
 from oneop._runtime import core
-from oneop.authoring.binding import Taken
-from oneop.authoring.book import definition_of
+from oneop.authoring.binding import Source, source_of, taken_by
+from oneop.authoring.book import definition_of, schema_of
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec, flatten_result
 
-#: What each composition takes; the core hands back the function that it would run.
-_taken: dict[Callable[..., Any], Taken] = {}
 _traceable: set[str] = set()
 
 
-def make_traceable(schema: Schema, function: Callable[..., Any], taken: Taken) -> None:
+def make_traceable(schema: Schema) -> None:
     """Let torch.compile trace through a kernel. Autograd comes first, so a registered gradient stays in use."""
-    _taken[function] = taken
     if schema.name in _traceable:
         return  # it looks for the kernel at each trace
     _traceable.add(schema.name)
@@ -37,15 +34,21 @@ def make_traceable(schema: Schema, function: Callable[..., Any], taken: Taken) -
 
 
 def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    arguments = overload._schema.arguments
+    defaults = {a.name: a.default_value for a in arguments if a.has_default_value()}
+    # torch leaves out what equals a default, and has values of its own for some types.
+    args = [*args, *(defaults[a.name] for a in arguments[len(args) :] if not a.kwarg_only)]
     lists = [list(arg) if isinstance(arg, (list, tuple)) else [arg] if arg is not None else [] for arg in args]
     chosen = core().composition_of(name, lists)
-    if chosen is None:
+    info = core().op_info(name)
+    changes = any(arg["is_mutable"] for arg in info["inputs"])
+    if chosen is None or (info["side_effect"] and not changes):  # what it does beside tensors happens at each call
         return NotImplemented
-    taken = _taken.get(chosen)
-    if taken is None:
-        return NotImplemented
-    defaults = {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
-    values = defaults | attrs
+    schema = schema_of(name)
+    taken = taken_by(chosen, schema, "kernel", source_of(chosen, Source(file="", line=0, library="")))
+    given = defaults | attrs
+    symbols = {key: value for key, value in given.items() if isinstance(value, (torch.SymInt, torch.SymFloat))}
+    values = core().kernel_attrs(name, given | dict.fromkeys(symbols, 0)) | symbols
     keywords = {attr: values[attr] for attr in taken.attrs}
     if not taken.out:
         return _fresh(args, chosen(*args, **keywords))
