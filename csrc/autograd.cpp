@@ -5,6 +5,8 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+
 #include "autograd_node.h"
 #include "calls.h"
 #include "error.h"
@@ -238,7 +240,11 @@ std::shared_ptr<const GradPlan> make_plan(const GradDef& grad, const Layout& lay
       has_grad.push_back(is_differentiable(layout, a, to_torch(dtype)));
     }
   }
-  auto plan = std::make_shared<GradPlan>(make_grad_plan(grad, &frame, needs, has_grad));
+  // Of outputs that nothing can be differentiated through (an int, say) no gradient is ever asked.
+  const bool is_asked =
+      grad.rule != nullptr || std::find(has_grad.begin(), has_grad.end(), 1) != has_grad.end();
+  auto plan = is_asked ? std::make_shared<GradPlan>(make_grad_plan(grad, &frame, needs, has_grad))
+                       : std::make_shared<GradPlan>(no_grad_plan(grad, frame));
   *read_shapes = frame.reads().shapes != 0;
   return plan;
 }
@@ -299,6 +305,9 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
     if (composition != nullptr) {
       leave_dispatch(op);
       op.note_traced();
+      if (run_sharded_composition(handle, call, layout.num_args, stack)) {
+        return;
+      }
       return run_composition(*composition, layout, args, call, stack);
     }
   }
@@ -328,7 +337,7 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
   const OutputTensors outputs = outputs_on(layout, counts, *stack);
   finish_node(node, layout, counts.data(), outputs);
   if (is_sharded) {
-    show_sharded_call(inputs, outputs);
+    node->set_zeros(show_sharded_call(inputs, outputs));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "direct_call.h"
 #include "error.h"
 #include "python_error.h"
+#include "sharded_calls.h"
 #include "tensor_rules.h"
 #include "torch_call.h"
 
@@ -352,14 +353,14 @@ namespace {
 
 // Outputs that nobody used have no gradient; a step that reads it gets zeros.
 void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
-                        variable_list* grads) {
+                        const PyShared& zeros, variable_list* grads) {
   for (size_t i = 0; i < grads->size(); ++i) {
     if (!(*grads)[i].defined() && plan.reads_grad[i]) {
       const auto& metadata = node.input_metadata(i);
       if (metadata.was_default_constructed()) {
         continue;
       }  // of integers, which have no gradient
-      (*grads)[i] = metadata.zeros_like();
+      (*grads)[i] = zeros == nullptr ? metadata.zeros_like() : zeros_on_mesh(zeros, i);
     }
   }
 }
@@ -374,7 +375,7 @@ variable_list OpNode::apply(variable_list&& grads) {
   if (!any) {
     return variable_list(num_outputs());
   }
-  fill_missing_grads(*plan_->plan, *this, &grads);
+  fill_missing_grads(*plan_->plan, *this, zeros_, &grads);
   BoundGradPlan::Blobs blobs(plan_->plan->num_blobs);
   for (size_t i = 0; i < saved_.size(); ++i) {
     blobs[plan_->plan->saved[i]] = unpack_saved(i);
@@ -398,7 +399,7 @@ variable_list OpNode::apply_with_saved(const variable_list& inputs,
     swap.before(variable);
   }
   variable_list grads = inputs;
-  fill_missing_grads(*plan_->plan, *this, &grads);
+  fill_missing_grads(*plan_->plan, *this, zeros_, &grads);
   variable_list saved;
   for (size_t i = 0; i < saved_.size(); ++i) {
     saved.push_back(unpack_saved(i));

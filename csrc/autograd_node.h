@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gradient.h"
+#include "python_ref.h"
 #include "torch_op.h"
 
 namespace oneop {
@@ -61,6 +62,9 @@ class OpNode final : public torch::autograd::Node {
       : Node(std::move(edges)), op_(op), plan_(std::move(plan)) {}
   void save(const at::Tensor& tensor, bool is_output);
   const GradPlan& plan() const { return *plan_->plan; }
+  // `function(i)` gives zeros for output i, where a plain tensor of zeros would not do. Null: it
+  // does.
+  void set_zeros(PyShared function) { zeros_ = std::move(function); }
 
   std::string name() const override { return op_->name() + "Backward"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override;
@@ -80,6 +84,7 @@ class OpNode final : public torch::autograd::Node {
   // In the order of plan().saved: inputs, then outputs.
   c10::SmallVector<torch::autograd::SavedVariable, 2> saved_;
   size_t num_saved_inputs_ = 0;
+  PyShared zeros_;
 };
 
 PtrOf<OpNode> make_node(const TorchOp* op, std::shared_ptr<const BoundGradPlan> plan,

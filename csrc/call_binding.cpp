@@ -395,7 +395,14 @@ void Binding::refuse_device(PyObject* object) const {
 
 PyObject* Binding::attr_for_torch(int32_t i) const {
   const size_t attr = i - layout_.first_attr;
-  if (attr >= layout_.op->attrs.size() || layout_.op->attrs[attr].type != ONEOP_ATTR_LIST_DTYPE) {
+  const int32_t type =
+      attr < layout_.op->attrs.size() ? layout_.op->attrs[attr].type : ONEOP_ATTR_INT64;
+  if (type == ONEOP_ATTR_BYTES) {
+    const c10::IValue text = attr_from_python(*layout_.op, layout_.op->attrs[attr], objects_[i]);
+    return PyUnicode_FromStringAndSize(text.toStringRef().data(),
+                                       static_cast<Py_ssize_t>(text.toStringRef().size()));
+  }
+  if (type != ONEOP_ATTR_LIST_DTYPE) {
     return Py_NewRef(objects_[i]);
   }
   const c10::IValue dtypes = attr_from_python(*layout_.op, layout_.op->attrs[attr], objects_[i]);

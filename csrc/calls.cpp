@@ -109,8 +109,9 @@ c10::IValue to_ivalue(const AttrValue& value) {
     case ONEOP_ATTR_DOUBLE:
       return value.f;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES:
       return value.text;
+    case ONEOP_ATTR_BYTES:
+      return text_of_bytes(value.text);
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       return c10::complex<double>(value.doubles[0], value.doubles[1]);
     case ONEOP_ATTR_DTYPE:
@@ -158,8 +159,10 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
       attr.f = value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
       break;
     case ONEOP_ATTR_STRING:
-    case ONEOP_ATTR_BYTES:
       attr.text = value.toStringRef();
+      break;
+    case ONEOP_ATTR_BYTES:
+      attr.text = bytes_of_text(value.toStringRef());
       break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       attr.doubles = {value.toComplexDouble().real(), value.toComplexDouble().imag()};

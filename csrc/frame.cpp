@@ -160,28 +160,68 @@ void Frame::infer() {
   if (abi.infer_dtype != nullptr) {
     status.check(abi.infer_dtype(abi.self, &frame_, status.abi()), what);
   }
+  check_outputs();
   for (int32_t i = frame_.num_input_tensors; i < static_cast<int32_t>(tensors_.size()); ++i) {
     tensors_[i].elem_cnt = count_elements(tensors_[i].shape, tensors_[i].ndim);
     set_contiguous(&tensors_[i]);
   }
-  check_outputs();
 }
 
-void Frame::check_outputs() const {
+void Frame::set_outputs(const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs) {
+  if (op_.abi.check_attrs != nullptr) {
+    Status status;
+    status.check(op_.abi.check_attrs(op_.abi.self, &frame_, status.abi()),
+                 "op " + in_quotes(op_.name));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    oneop_tensor& tensor = tensors_[frame_.num_input_tensors + i];
+    tensor.ndim = static_cast<int32_t>(outputs[i].first.size());
+    std::copy(outputs[i].first.begin(), outputs[i].first.end(), tensor.shape);
+    tensor.dtype = outputs[i].second;
+  }
+  check_outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    oneop_tensor& tensor = tensors_[frame_.num_input_tensors + i];
+    tensor.elem_cnt = count_elements(tensor.shape, tensor.ndim);
+    set_contiguous(&tensor);
+  }
+}
+
+std::string Frame::output_fault(const oneop_tensor& tensor) const {
+  const size_t at = &tensor - tensors_.data();
+  if (tensor.shape != dims_.data() + 2 * ONEOP_MAX_DIMS * at ||
+      tensor.stride != tensor.shape + ONEOP_MAX_DIMS) {
+    return "address of a shape (write into the shape that is there)";
+  }
+  if (tensor.ndim < 0 || tensor.ndim > ONEOP_MAX_DIMS) {
+    return "number of dimensions " + std::to_string(tensor.ndim) + " (expected 0 to " +
+           std::to_string(ONEOP_MAX_DIMS) + ")";
+  }
+  // The size in bytes must be a number too, with up to 16 bytes an element.
+  int64_t bytes = 16;
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    if (tensor.shape[i] < 0 ||
+        __builtin_mul_overflow(bytes, std::max<int64_t>(tensor.shape[i], 1), &bytes)) {
+      return "shape " + tensor_text(tensor.dtype, tensor.shape, tensor.ndim);
+    }
+  }
+  return is_dtype(tensor.dtype) ? "" : "dtype code " + std::to_string(tensor.dtype);
+}
+
+// Inference is the author's code: nothing is computed from an output before it is checked.
+void Frame::check_outputs() {
   for (int32_t a = 0; a < frame_.num_outputs; ++a) {
     for (int32_t i = 0; i < outputs_[a].count; ++i) {
-      const oneop_tensor& tensor = tensors_[outputs_[a].first + i];
-      const bool shape_ok =
-          std::all_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t n) { return n >= 0; });
-      if (shape_ok && is_dtype(tensor.dtype)) {
+      oneop_tensor& tensor = tensors_[outputs_[a].first + i];
+      const std::string fault = output_fault(tensor);
+      if (fault.empty()) {
         continue;
       }
-      throw Error("CheckError",
-                  "op " + in_quotes(op_.name) + ": inference gave output " +
-                      in_quotes(outputs_[a].name) + " the impossible " +
-                      (shape_ok ? "dtype code " + std::to_string(tensor.dtype)
-                                : "shape " + tensor_text(tensor.dtype, tensor.shape, tensor.ndim)) +
-                      "\n  " + call_text() + "\n  defined at " + op_.source.text());
+      tensor.ndim = std::clamp(tensor.ndim, 0, ONEOP_MAX_DIMS);  // so that it can be shown
+      tensor.shape = dims_.data() + 2 * ONEOP_MAX_DIMS * (&tensor - tensors_.data());
+      throw Error("CheckError", "op " + in_quotes(op_.name) + ": inference gave output " +
+                                    in_quotes(outputs_[a].name) + " the impossible " + fault +
+                                    "\n  " + call_text() + "\n  defined at " + op_.source.text());
     }
   }
 }

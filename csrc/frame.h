@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "defs.h"
@@ -47,12 +48,16 @@ class Frame {
   // Runs the op's inference: afterwards the outputs are known. Throws what the author reports, with
   // the op's name.
   void infer();
+  // In place of inference: the outputs of a call on a part are as the mesh says. Attributes are
+  // checked all the same. Shapes and dtypes, one for each output tensor.
+  void set_outputs(const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs);
   // The tensor of this argument, or null. For the explanations of the matcher.
   const oneop_tensor* find(const std::string& arg, int32_t index) const;
   std::string call_text() const;  // "in: float32[2, 3] -> out: float32[2, 3]"
 
  private:
-  void check_outputs() const;
+  std::string output_fault(const oneop_tensor& tensor) const;  // empty: there is none
+  void check_outputs();
 
   const OpDef& op_;
   oneop_frame frame_{};

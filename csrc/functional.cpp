@@ -2,18 +2,24 @@
 // called.
 #include "functional.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 #include <structmember.h>
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 
+#include "draw_log.h"
 #include "error.h"
 #include "functions.h"
+#include "generators.h"
 #include "python_error.h"
 #include "python_value.h"
 #include "tensor_handles.h"
@@ -113,6 +119,22 @@ class Arguments {
     return fits;
   }
 
+  PyObject* positional() const {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(num_args_));
+    for (size_t i = 0; i < num_args_; ++i) {
+      PyTuple_SET_ITEM(tuple, i, Py_NewRef(args_[i]));
+    }
+    return tuple;
+  }
+  PyObject* keywords() const {
+    PyObject* dict = PyDict_New();
+    const Py_ssize_t count = kwnames_ == nullptr ? 0 : PyTuple_GET_SIZE(kwnames_);
+    for (Py_ssize_t k = 0; k < count; ++k) {
+      PyDict_SetItem(dict, PyTuple_GET_ITEM(kwnames_, k), args_[num_args_ + k]);
+    }
+    return dict;
+  }
+
  private:
   static constexpr size_t kInline = 16;
 
@@ -178,13 +200,12 @@ class Arguments {
       } else if (args[i].type == ONEOP_TYPE_TENSOR && THPVariable_CheckExact(object)) {
         value[i].kind = ONEOP_VALUE_TENSOR;
         value[i].value.tensor = borrow_handle(THPVariable_Unpack(object));
-      } else if (args[i].type == ONEOP_TYPE_FLOAT && PyFloat_CheckExact(object)) {
+      } else if (args[i].type == ONEOP_TYPE_FLOAT && PyFloat_CheckExact(object) &&
+                 std::abs(PyFloat_AS_DOUBLE(object)) <= std::numeric_limits<float>::max()) {
         value[i].kind = ONEOP_VALUE_FLOAT;
         value[i].value.f = PyFloat_AS_DOUBLE(object);
       } else if (!value_from_python(args[i], object, &value[i], memory)) {
-        return why != nullptr &&
-               fail(why, "argument '" + args[i].name + "' must be " + type_text(args[i]) +
-                             ", not <class '" + Py_TYPE(object)->tp_name + "'>");
+        return why != nullptr && fail(why, mismatch_text(args[i], object));
       }
     }
     return true;
@@ -227,7 +248,8 @@ struct Result : oneop_result {
     if (value->kind == ONEOP_VALUE_TENSORS) {
       const auto* handles = static_cast<const oneop_handle*>(list.data);
       for (int64_t i = 0; i < list.count; ++i) {
-        self->lists->tensors.push_back(tensor_of(handles[i]));
+        self->lists->tensors.push_back(handles[i] == nullptr ? at::Tensor()
+                                                             : tensor_of(handles[i]));
       }
     } else if (value->kind == ONEOP_VALUE_INTS) {
       const auto* data = static_cast<const int64_t*>(list.data);
@@ -280,7 +302,10 @@ struct Result : oneop_result {
     std::vector<at::Tensor>& tensors = lists->tensors;
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
     for (size_t i = 0; i < tensors.size(); ++i) {
-      PyTuple_SET_ITEM(tuple, i, THPVariable_Wrap(std::move(tensors[i])));
+      // A null tensor of a functor is None, alone and in a tuple.
+      PyTuple_SET_ITEM(
+          tuple, i,
+          tensors[i].defined() ? THPVariable_Wrap(std::move(tensors[i])) : Py_NewRef(Py_None));
     }
     if (signature.tuple_type == nullptr) {
       return tuple;
@@ -341,18 +366,41 @@ inline void refresh(FunctionObject* object) {
   throw Error("ArgumentError", text);
 }
 
-// Python has called, so the GIL is held until somebody lets it go.
-class KnownGil {
+// A call from Python: the GIL is held until somebody lets it go, and a draw that stops it is its
+// own.
+class CallScope {
  public:
-  KnownGil() : cache_(thread_cache()), before_(std::exchange(cache_.holds_gil, true)) {}
-  ~KnownGil() { cache_.holds_gil = before_; }
-  KnownGil(const KnownGil&) = delete;
-  KnownGil& operator=(const KnownGil&) = delete;
+  CallScope()
+      : cache_(thread_cache()),
+        before_(std::exchange(cache_.holds_gil, true)),
+        stopped_(std::exchange(cache_.stopped_for_draw, false)) {}
+  ~CallScope() {
+    cache_.holds_gil = before_;
+    cache_.stopped_for_draw = stopped_;
+  }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+  // Whether this call was stopped for a draw; that of a call around it is another matter.
+  bool stopped_for_draw() const { return cache_.stopped_for_draw; }
 
  private:
   ThreadCache& cache_;
   bool before_;
+  bool stopped_;
 };
+
+PyObject* random_call = nullptr;  // oneop._random_calls.call_as_op; set once, with the GIL held
+
+// The call as an op in the traced program.
+PyObject* call_as_op(FunctionObject* object, const Arguments& arguments) {
+  PyObject* args = arguments.positional();
+  PyObject* kwargs = arguments.keywords();
+  PyObject* returned = PyObject_CallFunctionObjArgs(
+      random_call, reinterpret_cast<PyObject*>(object), args, kwargs, nullptr);
+  Py_XDECREF(args);
+  Py_XDECREF(kwargs);
+  return returned;
+}
 
 PyObject* call(FunctionObject* object, const Arguments& arguments) {
   refresh(object);
@@ -364,11 +412,14 @@ PyObject* call(FunctionObject* object, const Arguments& arguments) {
     }
     Result result;
     Status status;
-    KnownGil known;
+    CallScope scope;
     const oneop_function_def& abi = signature.def->abi;
     const int32_t code = abi.call(abi.self, values.data(), static_cast<int32_t>(values.size()),
                                   &result, status.abi());
     if (code != ONEOP_OK || status.failed()) {
+      if (scope.stopped_for_draw()) {
+        return call_as_op(object, arguments);
+      }
       check_function(&status, code, "function " + in_quotes(*object->name));
     }
     return result.wrap(signature);
@@ -479,6 +530,26 @@ bool add_function_type(PyObject* module) {
   }
   function_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "Function", type) == 0;
+}
+
+void set_random_call(PyObject* function) { random_call = Py_NewRef(function); }
+
+PyObject* replay_function(PyObject* function, std::vector<uint64_t> draws, PyObject* args,
+                          PyObject* kwargs) {
+  const DrawLog outer = std::exchange(draw_log(), DrawLog());
+  PyObject* result = nullptr;
+  {
+    const Replay replay(std::move(draws));
+    result = PyObject_Call(function, args, kwargs);
+  }
+  const DrawLog log = std::exchange(draw_log(), outer);
+  if (result == nullptr) {
+    return nullptr;
+  }
+  const bool is_default = log.count == 0 || log.generator == at::detail::getDefaultCPUGenerator();
+  PyObject* generator = is_default ? Py_NewRef(Py_None) : THPGenerator_Wrap(log.generator);
+  return Py_BuildValue("NiNO", result, static_cast<int>(log.count), generator,
+                       log.from_several ? Py_True : Py_False);
 }
 
 PyObject* make_function(const std::string& name) {

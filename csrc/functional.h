@@ -3,12 +3,23 @@
 
 #include <Python.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace oneop {
 
 // Makes the type oneop._core.Function. False, with a Python error set, if that fails.
 bool add_function_type(PyObject* module);
+
+// Who calls a function as an op, when it has drawn random numbers while it was traced.
+void set_random_call(PyObject* function);
+
+// Calls a function that gets these numbers where it draws from a random generator. Returns (what it
+// returned, how many numbers it drew, the generator or None for the default one, whether there were
+// several). Null, with a Python error set, if it fails.
+PyObject* replay_function(PyObject* function, std::vector<uint64_t> draws, PyObject* args,
+                          PyObject* kwargs);
 
 // A callable for the function of this name. Throws OpNotFoundError.
 PyObject* make_function(const std::string& name);

@@ -7,6 +7,7 @@
 
 #include "abi_read.h"
 #include "error.h"
+#include "oneop/sdk/value_kinds.h"
 #include "tensor_handles.h"
 #include "torch_call.h"
 
@@ -77,10 +78,14 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
   def->source = {text(def->abi.file), def->abi.line, library};
   def->bind_python = def->abi.bind_python != 0;
   def->return_type = def->abi.return_type;
-  for (int32_t i = 0; i < def->abi.num_return_names; ++i) {
+  const std::string what = "function " + in_quotes(def->name) + ", ";
+  const int32_t num_return_names =
+      checked_count(def->abi.num_return_names, def->abi.return_names, what + "num_return_names");
+  for (int32_t i = 0; i < num_return_names; ++i) {
     def->return_names.push_back(text(def->abi.return_names[i]));
   }
-  for (int32_t i = 0; i < def->abi.num_args; ++i) {
+  const int32_t num_args = checked_count(def->abi.num_args, def->abi.args, what + "num_args");
+  for (int32_t i = 0; i < num_args; ++i) {
     const oneop_function_arg abi = take(def->abi.args[i]);
     FunctionArg arg;
     arg.name = text(abi.name);
@@ -98,7 +103,9 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
                                          ": Functor was not found for " + in_quotes(made.cpp_name) +
                                          "\n  add m.add_functor<...>(" + in_quotes(made.cpp_name) +
                                          ") with " + std::to_string(made.args.size()) +
-                                         " parameters\n  at " + made.source.text());
+                                         " parameters, or define an op of this name in the "
+                                         "library\n  at " +
+                                         made.source.text());
   }
   return def;
 }
@@ -159,13 +166,36 @@ std::vector<std::string> Functions::names() const {
   return names;
 }
 
-FunctionPtr Functions::find_cpp(const std::string& cpp_name, size_t num_args) const {
+FunctionPtr Functions::find_cpp(const std::string& cpp_name, const oneop_value* args,
+                                int32_t num_args) const {
   std::lock_guard<std::mutex> lock(mutex_);
   FunctionPtr found;
+  int32_t best = -1;
+  std::string signatures;
   for (const FunctionPtr& def : all_) {
-    if (def->cpp_name == cpp_name && (found == nullptr || def->args.size() == num_args)) {
+    if (def->cpp_name != cpp_name) {
+      continue;
+    }
+    signatures += "\n  " + def->text + " at " + def->source.text();
+    int32_t total = def->args.size() == static_cast<size_t>(num_args) ? 0 : -1;
+    for (int32_t i = 0; total >= 0 && i < num_args; ++i) {
+      const int32_t fit = sdk::FitOf(def->args[i].type, def->args[i].is_optional, args[i]);
+      total = fit == 0 ? -1 : total + fit;
+    }
+    if (total > best) {
+      best = total;
       found = def;
     }
+  }
+  if (signatures.empty()) {
+    throw Error("OpNotFoundError", "Functor was not found for " + in_quotes(cpp_name) +
+                                       ", please check whether the functor has been registered "
+                                       "correctly or not.");
+  }
+  if (found == nullptr) {
+    throw Error("ArgumentError", "no function " + in_quotes(cpp_name) + " takes these " +
+                                     std::to_string(num_args) + " arguments; there are" +
+                                     signatures);
   }
   return found;
 }
@@ -178,12 +208,7 @@ int32_t call_function(const char* name, const oneop_value* args, int32_t num_arg
       code = call_torch(name, args, num_args, result, status);
       return;
     }
-    const FunctionPtr def = Functions::global().find_cpp(name, num_args);
-    if (def == nullptr) {
-      throw Error("OpNotFoundError", "Functor was not found for " + in_quotes(name) +
-                                         ", please check whether the functor has been registered "
-                                         "correctly or not.");
-    }
+    const FunctionPtr def = Functions::global().find_cpp(name, args, num_args);
     code = def->abi.call(def->abi.self, args, num_args, result, status);
   });
   return failed != ONEOP_OK ? failed : code;

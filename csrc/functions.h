@@ -50,8 +50,10 @@ class Functions {
   std::vector<FunctionPtr> signatures(
       const std::string& name) const;  // bound ones, in the order of the file
   std::vector<std::string> names() const;
-  FunctionPtr find_cpp(const std::string& cpp_name,
-                       size_t num_args) const;  // null if there is none
+  // The signature that takes the values best. Throws OpNotFoundError where there is none of this
+  // name, ArgumentError where none takes them.
+  FunctionPtr find_cpp(const std::string& cpp_name, const oneop_value* args,
+                       int32_t num_args) const;
   // Changes with every add, so that callers may keep what they found.
   static int64_t version() { return version_.load(std::memory_order_acquire); }
 

@@ -3,6 +3,8 @@
 
 #include <ATen/core/Generator.h>
 
+#include <vector>
+
 #include "oneop/abi.h"
 
 namespace oneop {
@@ -12,5 +14,27 @@ at::Generator generator_of(oneop_handle handle);
 
 // oneop_host.generator
 int32_t use_generator(oneop_handle handle, int32_t act, uint64_t* value, oneop_status* status);
+
+// Numbers in place of a generator's, for the time of a replay. Where a functor asks for more than
+// there are, as one does that draws until it likes a number, they follow from the last.
+class Replay {
+ public:
+  explicit Replay(std::vector<uint64_t> draws);
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  uint64_t next();
+  static Replay* current();
+
+ private:
+  std::vector<uint64_t> draws_;
+  size_t used_ = 0;
+  Replay* outer_;
+};
+
+// A replayed call must be the same each time: an op that draws by itself is refused. `what`
+// describes it.
+void refuse_random_in_replay(const std::string& what);
 
 }  // namespace oneop

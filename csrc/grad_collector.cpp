@@ -1,6 +1,7 @@
 // grad_collector.cpp: checking each step, and putting it into the plan.
 #include "grad_collector.h"
 
+#include "abi_read.h"
 #include "error.h"
 #include "torch_call.h"
 
@@ -60,6 +61,10 @@ bool GradCollector::is_made(int32_t blob) const {
 }
 
 void GradCollector::add_op(const oneop_grad_op& abi) {
+  const std::string what = "a backward op, ";
+  checked_count(abi.num_inputs, abi.inputs, what + "num_inputs");
+  checked_count(abi.num_outputs, abi.outputs, what + "num_outputs");
+  checked_count(abi.num_attrs, abi.attrs, what + "num_attrs");
   const RecordPtr record = Registry::global().get(abi.op_type_name);
   const OpDef& op = *record->op;
   const std::string where = "backward op " + in_quotes(op.name);
@@ -84,7 +89,7 @@ void GradCollector::add_op(const oneop_grad_op& abi) {
       refuse(where + " has no output " + in_quotes(abi.outputs[i].arg) +
              did_you_mean(abi.outputs[i].arg, op.output_names()));
     }
-    step.output_counts[arg] = abi.outputs[i].count;
+    step.output_counts[arg] = checked_count(abi.outputs[i].count, &abi, what + "output count");
   }
   // The library numbers blobs in the order in which it names the outputs, torch returns them in
   // that of the op.

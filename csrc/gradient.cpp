@@ -97,16 +97,23 @@ void GradCache::close() {
   dropped.swap(plans_);
 }
 
+GradPlan no_grad_plan(const GradDef& grad, const Frame& frame) {
+  GradPlan plan;
+  plan.text = "the gradient of op " + in_quotes(grad.op_type_name) + " at " + grad.source.text();
+  plan.num_inputs = frame.get().num_input_tensors;
+  plan.num_outputs = frame.get().num_output_tensors;
+  plan.num_blobs = plan.num_inputs + 2 * plan.num_outputs;
+  plan.grad_of_input.assign(plan.num_inputs, -1);
+  plan.reads_grad.assign(plan.num_outputs, 0);
+  return plan;
+}
+
 GradPlan make_grad_plan(const GradDef& grad, Frame* frame, const std::vector<uint8_t>& needs_grad,
                         const std::vector<uint8_t>& has_grad) {
   const std::string name = "the gradient of op " + in_quotes(grad.op_type_name);
   const std::string at = "\n  at " + grad.source.text();
-  GradPlan plan;
-  plan.text = name + " at " + grad.source.text();
-  plan.num_inputs = frame->get().num_input_tensors;
-  plan.num_outputs = frame->get().num_output_tensors;
-  plan.num_blobs = plan.num_inputs + 2 * plan.num_outputs;
-  plan.grad_of_input.assign(plan.num_inputs, -1);
+  GradPlan plan = no_grad_plan(grad, *frame);
+  plan.reads_grad.clear();
   if (grad.rule != nullptr) {
     plan_function(*grad.rule, *frame, needs_grad, &plan);
     return plan;

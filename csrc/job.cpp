@@ -42,6 +42,47 @@ void* current_stream(c10::Device device) {
 
 }  // namespace
 
+JobGate::JobGate(const std::string& job, std::shared_ptr<JobLock> variables, bool changes)
+    : turn_("job " + in_quotes(job), false),
+      variables_(std::move(variables)),
+      mode_(changes ? JobLock::Mode::kExclusive : JobLock::Mode::kShared) {}
+
+bool JobGate::try_enter() {
+  if (!turn_.try_lock(JobLock::Mode::kExclusive)) {
+    return false;
+  }
+  try {
+    if (variables_ == nullptr || variables_->try_lock(mode_)) {
+      return true;
+    }
+  } catch (...) {
+    turn_.unlock();
+    throw;
+  }
+  turn_.unlock();
+  return false;
+}
+
+void JobGate::enter() {
+  turn_.lock(JobLock::Mode::kExclusive);
+  if (variables_ == nullptr) {
+    return;
+  }
+  try {
+    variables_->lock(mode_);
+  } catch (...) {
+    turn_.unlock();
+    throw;
+  }
+}
+
+void JobGate::leave() {
+  if (variables_ != nullptr) {
+    variables_->unlock();
+  }
+  turn_.unlock();
+}
+
 void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
                         const std::vector<at::Tensor>& outputs, const at::Tensor& tmp) {
   const TorchOp& op = TorchOp::find(name);
@@ -121,29 +162,44 @@ void JobProgram::follow_stream() {
   stream_ = now;
 }
 
-void JobProgram::run() {
+// Everything that a run needs around its steps, whoever asked for it.
+template <typename Act>
+void JobProgram::for_each_step(const Act& act) {
+  if (!gate_->is_entered()) {
+    throw Error("OpRuntimeError", "a job's program is run by a thread that is not in its gate");
+  }
   const c10::OptionalDeviceGuard guard(device_);
   follow_stream();
   at::AutoDispatchBelowADInplaceOrView below;
   c10::AutoGradMode no_grad(false);
+  // A job was traced without autocast and runs without it, wherever it is called.
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   torch::jit::Stack stack;
-  for (Step& step : steps_) {
-    run_step(step, &stack);
+  size_t i = 0;
+  try {
+    for (; i < steps_.size(); ++i) {
+      act(i, &stack);
+    }
+  } catch (...) {
+    failed_at_ = i;
+    throw;
   }
+  failed_at_ = i;
+}
+
+void JobProgram::run() {
+  for_each_step([this](size_t i, torch::jit::Stack* stack) { run_step(steps_[i], stack); });
 }
 
 std::vector<double> JobProgram::profile(int count) {
   using Clock = std::chrono::steady_clock;
-  at::AutoDispatchBelowADInplaceOrView below;
-  c10::AutoGradMode no_grad(false);
-  torch::jit::Stack stack;
   std::vector<double> best(steps_.size(), 1e30);
   for (int k = 0; k < count; ++k) {
-    for (size_t i = 0; i < steps_.size(); ++i) {
+    for_each_step([&](size_t i, torch::jit::Stack* stack) {
       const auto start = Clock::now();
-      run_step(steps_[i], &stack);
+      run_step(steps_[i], stack);
       best[i] = std::min(best[i], std::chrono::duration<double>(Clock::now() - start).count());
-    }
+    });
   }
   return best;
 }

@@ -7,17 +7,37 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "job_lock.h"
 #include "plan.h"
 
 namespace oneop {
 
+// What a run of a job has to itself: the job's buffers and, if it uses variables, those of its
+// session. Every way to run a job goes through its gate.
+class JobGate {
+ public:
+  // `job` is the job's name. `variables` may be null; `changes` says whether runs change them.
+  JobGate(const std::string& job, std::shared_ptr<JobLock> variables, bool changes);
+
+  bool try_enter();  // without waiting
+  void enter();      // must not be called with the GIL held
+  void leave();
+  bool is_entered() const { return turn_.is_held(); }  // by this thread
+
+ private:
+  JobLock turn_;
+  std::shared_ptr<JobLock> variables_;
+  JobLock::Mode mode_;
+};
+
 class JobProgram {
  public:
+  explicit JobProgram(std::shared_ptr<JobGate> gate) : gate_(std::move(gate)) {}
+
   // An op of ours: its kernel is called directly. `args` are those of the torch op, `outputs` the
   // buffers it fills.
   void add_op(const std::string& name, const torch::jit::Stack& args,
@@ -28,18 +48,20 @@ class JobProgram {
   // Something only the caller knows how to run.
   void add_function(std::function<void()> function);
 
-  // One run at a time: the buffers are shared. Does not need the GIL.
+  // For the thread that is in the gate: the buffers are shared. Does not need the GIL.
   void run();
   // Seconds of each step, the least of `count` runs.
   std::vector<double> profile(int count);
   size_t size() const { return steps_.size(); }
+  // The step that threw in the last run; the number of steps if none did. Steps before it are done.
+  size_t failed_at() const { return failed_at_; }
   // All steps are kernels written in Python: to let go of the GIL for them would cost two switches.
   bool holds_gil() const { return holds_gil_; }
-  std::mutex& mutex() { return mutex_; }
+  JobGate& gate() { return *gate_; }
 
-  // The places that hold the address of a buffer, if all its uses are by kernels of ours and it can
-  // therefore be anywhere; else nothing. The buffer must be one that shares its memory with no
-  // other.
+  // The frame slots that point to `buffer`, if only kernels of oneop use it, so that it can be
+  // replaced by another address; empty otherwise. Whoever replaces an address puts the buffer's own
+  // back before leaving the gate. The buffer must share its memory with no other.
   std::vector<oneop_tensor*> movable_uses(const at::Tensor& buffer);
 
  private:
@@ -60,14 +82,17 @@ class JobProgram {
     std::unique_ptr<TorchStep> torch;
     std::function<void()> function;
   };
+  template <typename Act>
+  void for_each_step(const Act& act);
   void run_step(Step& step, torch::jit::Stack* stack);
   void follow_stream();
 
+  std::shared_ptr<JobGate> gate_;
   std::vector<Step> steps_;
+  size_t failed_at_ = 0;
   bool holds_gil_ = true;
   std::optional<c10::Device> device_;  // where kernels of ours have a stream
   void* stream_ = nullptr;
-  std::mutex mutex_;
 };
 
 }  // namespace oneop

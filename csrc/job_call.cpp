@@ -21,17 +21,28 @@ using Api = py::detail::npy_api;
 
 struct Slot {
   at::Tensor buffer;
+  void* own_data;                   // of the buffer
   std::vector<oneop_tensor*> uses;  // where its address may be replaced; empty: data must be copied
   PyShared dtype;
   std::vector<Py_intptr_t> shape;
 };
 
+// A planned job as its entry calls it. `users` counts the entry and the calls that are under way;
+// it is only touched with the GIL, so that a new plan can replace this one while it runs.
 struct JobCall {
   std::shared_ptr<JobProgram> program;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
   bool as_tuple;
+  uint64_t epoch;  // of the registry when the ops were last seen to be those that were traced
+  int64_t users = 1;
 };
+
+void drop(JobCall* call) {
+  if (call != nullptr && --call->users == 0) {
+    delete call;
+  }
+}
 
 struct JobEntryObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -75,41 +86,79 @@ void place(Slot& slot, void* data) {
 
 using Pointers = c10::SmallVector<void*, 8>;
 
-void run_between(JobCall& call, const Pointers& input_data, const Pointers& output_data) {
-  for (size_t i = 0; i < input_data.size(); ++i) {
-    Slot& slot = call.inputs[i];
-    const bool moves = !slot.uses.empty() && is_aligned(input_data[i]);
-    if (!moves) {
-      std::memcpy(slot.buffer.mutable_data_ptr(), input_data[i], slot.buffer.nbytes());
+// Lets the kernels of a program work on the caller's arrays where they can. The buffers' own
+// addresses are put back at the end, whatever happened: nothing of a call stays in the plan.
+class Placement {
+ public:
+  Placement(JobCall& call, const Pointers& input_data, const Pointers& output_data) : call_(call) {
+    for (size_t i = 0; i < input_data.size(); ++i) {
+      Slot& slot = call.inputs[i];
+      if (can_move(slot, input_data[i])) {
+        place(slot, input_data[i]);
+      } else {
+        std::memcpy(slot.buffer.mutable_data_ptr(), input_data[i], slot.buffer.nbytes());
+      }
     }
-    place(slot, moves ? input_data[i] : slot.buffer.mutable_data_ptr());
+    for (size_t i = 0; i < output_data.size(); ++i) {
+      if (can_move(call.outputs[i], output_data[i])) {
+        place(call.outputs[i], output_data[i]);
+      }
+    }
   }
-  for (size_t i = 0; i < output_data.size(); ++i) {
-    Slot& slot = call.outputs[i];
-    place(slot, is_aligned(output_data[i]) ? output_data[i] : slot.buffer.mutable_data_ptr());
+  ~Placement() {
+    for (std::vector<Slot>* slots : {&call_.inputs, &call_.outputs}) {
+      for (Slot& slot : *slots) {
+        place(slot, slot.own_data);
+      }
+    }
   }
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+
+  static bool can_move(const Slot& slot, const void* data) {
+    return !slot.uses.empty() && is_aligned(data);
+  }
+
+ private:
+  JobCall& call_;
+};
+
+void run_between(JobCall& call, const Pointers& input_data, const Pointers& output_data) {
+  const Placement placement(call, input_data, output_data);
   call.program->run();
   for (size_t i = 0; i < output_data.size(); ++i) {
-    Slot& slot = call.outputs[i];
-    if (slot.uses.empty() || !is_aligned(output_data[i])) {
-      std::memcpy(output_data[i], slot.buffer.const_data_ptr(), slot.buffer.nbytes());
+    const Slot& slot = call.outputs[i];
+    if (!Placement::can_move(slot, output_data[i])) {
+      std::memcpy(output_data[i], slot.own_data, slot.buffer.nbytes());
     }
   }
 }
 
-// Runs without the GIL, unless all steps are kernels that would take it back at once. No thread may
-// wait for its turn while it holds the GIL: the one whose turn it is may need it.
+class InGate {  // leaves it at the end
+ public:
+  explicit InGate(JobGate& gate) : gate_(gate) {}
+  ~InGate() { gate_.leave(); }
+  InGate(const InGate&) = delete;
+  InGate& operator=(const InGate&) = delete;
+
+ private:
+  JobGate& gate_;
+};
+
+// Runs without the GIL, unless all steps are kernels that would take it back at once.
 void run_in_turn(JobCall& call, const Pointers& input_data, const Pointers& output_data) {
+  JobGate& gate = call.program->gate();
   if (call.program->holds_gil()) {
-    std::unique_lock<std::mutex> turn(call.program->mutex(), std::try_to_lock);
-    if (!turn.owns_lock()) {
+    if (!gate.try_enter()) {
       ReleaseGil released;
-      turn.lock();
+      gate.enter();
     }
+    const InGate inside(gate);
     run_between(call, input_data, output_data);
   } else {
     ReleaseGil released;
-    std::lock_guard<std::mutex> turn(call.program->mutex());
+    gate.enter();
+    const InGate inside(gate);
     run_between(call, input_data, output_data);
   }
 }
@@ -130,11 +179,16 @@ PyObject* run_on(JobCall& call, PyObject* const* args) {
     results.push_back(py::reinterpret_steal<py::object>(new_array(slot)));
     output_data.push_back(py::detail::array_proxy(results.back().ptr())->data);
   }
+  ++call.users;
+  const std::unique_ptr<JobCall, decltype(&drop)> used(&call, &drop);
   run_in_turn(call, input_data, output_data);
   if (!call.as_tuple) {
     return results[0].release().ptr();
   }
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
+  if (tuple == nullptr) {
+    throw python_error();
+  }
   for (size_t i = 0; i < results.size(); ++i) {
     PyTuple_SET_ITEM(tuple, i, results[i].release().ptr());
   }
@@ -155,7 +209,7 @@ PyObject* call_method(PyObject* self, PyObject* const* args, size_t nargsf, PyOb
 PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   JobCall* call = reinterpret_cast<JobEntryObject*>(self)->call;
   try {
-    if (call != nullptr && kwnames == nullptr &&
+    if (call != nullptr && kwnames == nullptr && call->epoch == Registry::global().epoch() &&
         PyVectorcall_NARGS(nargsf) == static_cast<Py_ssize_t>(call->inputs.size())) {
       PyObject* result = run_on(*call, args);
       if (result != nullptr) {
@@ -165,6 +219,9 @@ PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, P
     return call_method(self, args, nargsf, kwnames);
   } catch (const Error& error) {
     set_python_error(error);
+    return nullptr;
+  } catch (py::error_already_set& error) {
+    error.restore();
     return nullptr;
   } catch (...) {
     torch::translate_exception_to_python(std::current_exception());
@@ -181,7 +238,7 @@ PyObject* job_new(PyTypeObject* type, PyObject*, PyObject*) {
 }
 
 void job_dealloc(PyObject* self) {
-  delete reinterpret_cast<JobEntryObject*>(self)->call;
+  drop(reinterpret_cast<JobEntryObject*>(self)->call);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -223,6 +280,7 @@ std::vector<Slot> make_slots(JobProgram& program, const std::vector<at::Tensor>&
   for (size_t i = 0; i < buffers.size(); ++i) {
     const at::Tensor& buffer = buffers[i];
     slots.push_back({buffer,
+                     buffer.mutable_data_ptr(),
                      program.movable_uses(buffer),
                      share(dtypes[i]),
                      {buffer.sizes().begin(), buffer.sizes().end()}});
@@ -244,7 +302,7 @@ bool add_job_entry_type(PyObject* module) {
 bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
                const std::vector<at::Tensor>& inputs, const std::vector<PyObject*>& input_dtypes,
                const std::vector<at::Tensor>& outputs, const std::vector<PyObject*>& output_dtypes,
-               bool as_tuple) {
+               bool as_tuple, uint64_t epoch) {
   if (!PyObject_TypeCheck(entry, job_type)) {
     return false;
   }
@@ -253,7 +311,20 @@ bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
   call->outputs = make_slots(*program, outputs, output_dtypes);
   call->program = std::move(program);
   call->as_tuple = as_tuple;
+  call->epoch = epoch;
+  leave_job(entry);
   reinterpret_cast<JobEntryObject*>(entry)->call = call.release();
+  return true;
+}
+
+bool leave_job(PyObject* entry) {
+  if (!PyObject_TypeCheck(entry, job_type)) {
+    return false;
+  }
+  JobCall*& call = reinterpret_cast<JobEntryObject*>(entry)->call;
+  JobCall* old = call;
+  call = nullptr;
+  drop(old);
   return true;
 }
 

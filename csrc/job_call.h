@@ -11,14 +11,18 @@ namespace oneop {
 
 // Makes the type oneop._core.JobEntry, the base class of jobs. A call goes to the method `_call` of
 // the subclass until enter_job has been called, and then wherever the arguments are not arrays of
-// exactly the expected dtype and shape, or come by keyword.
+// exactly the expected dtype and shape, come by keyword, or an op was registered since.
 bool add_job_entry_type(PyObject* module);
 
-// Lets calls of the entry run the program: one array for each input gives one array (`as_tuple`: a
-// tuple of them). The dtypes are numpy's. False if `entry` is no JobEntry.
+// Lets calls of the entry run the program as long as the registry is at `epoch`: one array for each
+// input gives one array (`as_tuple`: a tuple of them). The dtypes are numpy's. False if `entry` is
+// no JobEntry. Needs the GIL, as leave_job does.
 bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
                const std::vector<at::Tensor>& inputs, const std::vector<PyObject*>& input_dtypes,
                const std::vector<at::Tensor>& outputs, const std::vector<PyObject*>& output_dtypes,
-               bool as_tuple);
+               bool as_tuple, uint64_t epoch);
+
+// Sends all calls to `_call` again. False if `entry` is no JobEntry.
+bool leave_job(PyObject* entry);
 
 }  // namespace oneop

@@ -2,8 +2,14 @@
 // the same call before, else through the dispatcher.
 #include "library_call.h"
 
+#include <cstddef>
+#include <optional>
+
+#include "abi_read.h"
+#include "generators.h"
 #include "orderly_call.h"
 #include "tensor_handles.h"
+#include "torch_types.h"
 
 namespace oneop {
 namespace {
@@ -34,6 +40,10 @@ class BorrowedTensors {
   c10::SmallVector<at::Tensor, 4> tensors_;
 };
 
+bool names_device(const oneop_call& call) {
+  return call.size > offsetof(oneop_call, device_type) && call.device_type != ONEOP_DEVICE_INVALID;
+}
+
 // A call of a library's, in the order of the op's definition.
 class Call {
  public:
@@ -52,6 +62,10 @@ class Call {
       tensors_.push_back(call.inputs[i]);
       arg_of_.push_back(static_cast<int32_t>(arg));
     }
+    if (names_device(call)) {
+      device_ = to_torch_device(call.device_type, call.device_index);
+      check_device();
+    }
   }
 
   void run(oneop_handle* outputs) {
@@ -63,6 +77,16 @@ class Call {
   }
 
  private:
+  // Tensors decide where an op runs; a device that says otherwise would be ignored in silence.
+  void check_device() const {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].defined() && tensors_[i].device().type() != device_->type()) {
+        refuse_argument(layout_, " is called with a tensor on " + tensors_[i].device().str() +
+                                     " and for the device " + device_->str() +
+                                     "\n  a device is given to calls without tensors");
+      }
+    }
+  }
   size_t find_input(const char* name) const {
     const auto& args = layout_.op->inputs;
     for (size_t a = 0; a < args.size(); ++a) {
@@ -120,7 +144,7 @@ class Call {
   }
 
   bool run_directly(OutputTensors* made) {
-    if (layout_.mutates || !is_plain_thread()) {
+    if (layout_.mutates || device_.has_value() || !is_plain_thread()) {
       return false;
     }
     DirectCall direct(op_, *record_);
@@ -194,7 +218,7 @@ class Call {
       stack.push_back(output_counts());
     }
     if (layout_.device_arg >= 0) {
-      stack.emplace_back();
+      stack.push_back(device_.has_value() ? c10::IValue(*device_) : c10::IValue());
     }
     {
       MaybeReleaseGil released(thread_cache());
@@ -243,7 +267,8 @@ class Call {
                                 layout_.fixed_output_counts.end());
     if (layout_.returns_list()) {
       counts.clear();
-      for (const c10::IValue& count : output_counts().toListRef()) {
+      const c10::IValue list = output_counts();  // its elements live as long as this
+      for (const c10::IValue& count : list.toListRef()) {
         counts.push_back(static_cast<int32_t>(count.toInt()));
       }
     }
@@ -275,15 +300,22 @@ class Call {
   const oneop_call& call_;
   BorrowedTensors tensors_;
   c10::SmallVector<int32_t, 8> arg_of_;
+  std::optional<c10::Device> device_;
 };
 
 }  // namespace
 
 int32_t dispatch_call(const oneop_call* call, oneop_handle* outputs, oneop_status* status) {
   return guard_service(status, [&] {
+    checked_count(call->num_inputs, call->inputs, "oneop_call.num_inputs");
+    checked_count(call->num_outputs, outputs, "oneop_call.num_outputs");
+    checked_count(call->num_attrs, call->attrs, "oneop_call.num_attrs");
     const TorchOp& op = call->op != nullptr ? *static_cast<const TorchOp*>(call->op)
                                             : TorchOp::find(call->op_type_name);
-    if (!run_orderly(op, *call, outputs)) {
+    if (Replay::current() != nullptr && op.handle().hasTag(at::Tag::nondeterministic_seeded)) {
+      refuse_random_in_replay("op " + in_quotes(op.name()));
+    }
+    if (names_device(*call) || !run_orderly(op, *call, outputs)) {
       Call(op, *call).run(outputs);
     }
   });

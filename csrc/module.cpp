@@ -12,6 +12,7 @@
 #include "host_cache.h"
 #include "job_module.h"
 #include "kernel_run.h"
+#include "part_call.h"
 #include "plugin.h"
 #include "python_op.h"
 #include "python_spec.h"
@@ -27,14 +28,35 @@ namespace py = pybind11;
 namespace oneop {
 namespace {
 
-py::dict load_library(const std::string& path, const std::string& library) {
+// Any bytes may be in a file name.
+std::string path_of(const py::object& path) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) {
+    throw py::error_already_set();
+  }
+  const auto owner = py::reinterpret_steal<py::bytes>(bytes);
+  return owner;
+}
+
+// As Python shows file names and other texts of libraries.
+py::str py_text(const std::string& text) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (made == nullptr) {
+    throw py::error_already_set();
+  }
+  return py::reinterpret_steal<py::str>(made);
+}
+
+py::dict load_library(const py::object& path, const py::object& library) {
   return raising([&] {
-    const LibraryDefs defs = read_library(path, library);
+    const LibraryDefs defs = read_library(path_of(path), path_of(library));
     Registered done;
     {
       py::gil_scoped_release released;
       done = register_library(defs);
     }
+    drop_released();
     py::dict result;
     result["ops"] = done.ops;
     result["changed"] = done.changed;
@@ -46,8 +68,13 @@ py::dict load_library(const std::string& path, const std::string& library) {
 std::vector<std::string> register_python(const py::dict& description) {
   return raising([&] {
     const LibraryDefs defs = read_python(description);
-    py::gil_scoped_release released;
-    return register_library(defs).changed;
+    Registered done;
+    {
+      py::gil_scoped_release released;
+      done = register_library(defs);
+    }
+    drop_released();
+    return done.changed;
   });
 }
 
@@ -98,9 +125,9 @@ bool forget_traced(const std::vector<std::string>& names) {
 
 py::dict source_info(const Source& source) {
   py::dict info;
-  info["file"] = source.file;
+  info["file"] = py_text(source.file);
   info["line"] = source.line;
-  info["library"] = source.library;
+  info["library"] = py_text(source.library);
   return info;
 }
 
@@ -124,8 +151,9 @@ py::dict kernel_info(const KernelDef& kernel) {
   info["op"] = kernel.op_type_name;
   info["source"] = source_info(kernel.source);
   info["priority"] = kernel.priority;
-  info["predicate"] = kernel.predicate;
+  info["predicate"] = py_text(kernel.predicate);
   info["language"] = kernel.language;
+  info["asks_placement"] = (kernel.flags & ONEOP_KERNEL_ASKS_PLACEMENT) != 0;
   py::list devices;
   py::list dtypes;
   py::list others;
@@ -135,7 +163,7 @@ py::dict kernel_info(const KernelDef& kernel) {
     } else if (fact.kind == ONEOP_FACT_DTYPE) {
       dtypes.append(py::make_tuple(fact.arg, fact.index, dtype_name(fact.value)));
     } else {
-      others.append(fact.text);
+      others.append(py_text(fact.text));
     }
   }
   info["devices"] = devices;
@@ -169,6 +197,7 @@ py::dict op_info(const std::string& name) {
     info["non_contiguous"] = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
     info["random"] = op.has_flag(ONEOP_OP_RANDOM);
     info["side_effect"] = op.has_side_effect();
+    info["doc"] = op.abi.doc == nullptr ? "" : op.abi.doc;
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
     info["has_nd_sbp"] = op.abi.infer_nd_sbp != nullptr;
@@ -331,6 +360,22 @@ PYBIND11_MODULE(_core, m) {
         py::arg("output_counts"), py::arg("attrs"), py::arg("sbp"), py::arg("dims"),
         py::arg("parallel_num"), py::arg("parallel_id"), py::arg("logical"));
   m.def("watch_sharded_calls", &oneop::watch_sharded_calls, py::arg("function"));
+  m.def("set_random_call",
+        [](const py::function& function) { oneop::set_random_call(function.ptr()); });
+  m.def("replay_function", [](const py::object& function, std::vector<uint64_t> draws,
+                              const py::tuple& args, const py::dict& kwargs) {
+    PyObject* result =
+        oneop::replay_function(function.ptr(), std::move(draws), args.ptr(), kwargs.ptr());
+    if (result == nullptr) {
+      throw py::error_already_set();
+    }
+    return py::reinterpret_steal<py::object>(result);
+  });
+  m.def("set_sharded_composition", &oneop::set_sharded_composition, py::arg("function"));
+  m.def("define_part", [](const std::string& name, bool draws) {
+    return oneop::raising([&] { return oneop::define_part(name, draws); });
+  });
+  m.def("current_part", &oneop::current_part);
   m.def("set_traced_call", [](const py::function& function) {
     if (!oneop::set_traced_call(function.ptr())) {
       throw py::error_already_set();
@@ -341,6 +386,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("kernel_sync", &oneop::kernel_sync);
   m.def("set_host_cache_limit", &oneop::set_host_cache_limit, py::arg("bytes"));
   m.def("host_cache_held", &oneop::host_cache_held);
+  m.def("empty_host_cache", &oneop::empty_host_cache, py::call_guard<py::gil_scoped_release>());
   m.def("snapshot", &oneop::snapshot);
   m.def("restore", &oneop::restore, py::arg("snapshot"));
 }

@@ -78,10 +78,18 @@ void KernelInstance::destroy() {
 CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, bool infer_only)
     : record_(std::move(record)), frame_(*record_->op, spec) {
   frame_.infer();
-  if (infer_only) {
-    return;
+  if (!infer_only) {
+    choose(spec);
   }
+}
 
+CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, std::shared_ptr<const Part> part)
+    : record_(std::move(record)), part_(std::move(part)), frame_(*record_->op, spec) {
+  part_->fill(&frame_);
+  choose(spec);
+}
+
+void CallPlan::choose(const CallSpec& spec) {
   const std::shared_ptr<const KernelDef> kernel = choose_kernel(*record_, &frame_);
   Status status;
   const oneop_kernel_def& abi = kernel->abi;
@@ -93,7 +101,7 @@ CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, bool infer_only)
                                     std::to_string(tmp_bytes_) + " bytes");
     }
   }
-  instance_ = record_->plans->instance(kernel, &frame_, spec);
+  instance_ = record_->plans->instance(kernel, &frame_, spec, part_.get());
   if (abi.create_cache != nullptr) {
     status.check(abi.create_cache(instance_->kernel_, frame_.abi(), &cache_, status.abi()),
                  kernel_text(*kernel));
@@ -236,10 +244,14 @@ void PlanCache::close() {
 }
 
 std::shared_ptr<KernelInstance> PlanCache::instance(std::shared_ptr<const KernelDef> kernel,
-                                                    Frame* frame, const CallSpec& spec) {
+                                                    Frame* frame, const CallSpec& spec,
+                                                    const Part* part) {
   PlanKey key{reinterpret_cast<int64_t>(kernel.get()), spec.device_type, spec.device_index};
   for (const AttrValue& attr : spec.attrs) {
     attr.append_key(&key);
+  }
+  if (part != nullptr) {
+    key.insert(key.end(), part->words().begin(), part->words().end());
   }
   const auto known = [&]() -> std::shared_ptr<KernelInstance> {
     for (const Instances* instances : {&stateful_, &instances_}) {

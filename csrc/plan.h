@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "frame.h"
+#include "part.h"
 #include "registry.h"
 
 namespace oneop {
@@ -48,6 +49,9 @@ class CallPlan {
  public:
   // Infers the outputs and, unless `infer_only`, chooses and creates the kernel.
   CallPlan(RecordPtr record, const CallSpec& spec, bool infer_only);
+  // For one device's part of a call on a mesh: the outputs are as `part` says, and the kernel may
+  // ask where it runs.
+  CallPlan(RecordPtr record, const CallSpec& spec, std::shared_ptr<const Part> part);
   ~CallPlan();
 
   const OpRecord& record() const { return *record_; }
@@ -85,7 +89,10 @@ class CallPlan {
 
  private:
   friend class PlanCache;
-  RecordPtr record_;  // keeps all that the frame and the kernel point into
+  void choose(const CallSpec& spec);
+
+  RecordPtr record_;                  // keeps all that the frame and the kernel point into
+  std::shared_ptr<const Part> part_;  // before the frame, which points into it
   Frame frame_;
   std::shared_ptr<KernelInstance> instance_;
   void* cache_ = nullptr;
@@ -113,8 +120,9 @@ class PlanCache {
   void close();
   // The kernel object for these attributes. One that has state is kept as long as the op's record:
   // state is the author's data, and losing it would change results.
+  // It may depend on where the kernel runs, so a part has instances of its own.
   std::shared_ptr<KernelInstance> instance(std::shared_ptr<const KernelDef> kernel, Frame* frame,
-                                           const CallSpec& spec);
+                                           const CallSpec& spec, const Part* part);
 
  private:
   using Plans = std::unordered_map<PlanKey, std::shared_ptr<const CallPlan>, PlanKeyHash>;

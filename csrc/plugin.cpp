@@ -43,13 +43,18 @@ std::shared_ptr<OpDef> read_op(const oneop_op_def* def, const std::string& libra
   op->name = text(op->abi.name);
   op->source = {text(op->abi.file), op->abi.line, library};
   op->flags = op->abi.flags;
-  for (int32_t i = 0; i < op->abi.num_inputs; ++i) {
+  const std::string what = "op " + in_quotes(op->name) + ", ";
+  const int32_t num_inputs = checked_count(op->abi.num_inputs, op->abi.inputs, what + "num_inputs");
+  for (int32_t i = 0; i < num_inputs; ++i) {
     op->inputs.push_back(read_arg(op->abi.inputs[i]));
   }
-  for (int32_t i = 0; i < op->abi.num_outputs; ++i) {
+  const int32_t num_outputs =
+      checked_count(op->abi.num_outputs, op->abi.outputs, what + "num_outputs");
+  for (int32_t i = 0; i < num_outputs; ++i) {
     op->outputs.push_back(read_arg(op->abi.outputs[i]));
   }
-  for (int32_t i = 0; i < op->abi.num_attrs; ++i) {
+  const int32_t num_attrs = checked_count(op->abi.num_attrs, op->abi.attrs, what + "num_attrs");
+  for (int32_t i = 0; i < num_attrs; ++i) {
     op->attrs.push_back(read_attr(op->abi.attrs[i]));
   }
   return op;
@@ -63,7 +68,10 @@ std::shared_ptr<KernelDef> read_kernel(const oneop_kernel_def* def, const std::s
   kernel->flags = kernel->abi.flags;
   kernel->priority = kernel->abi.priority;
   kernel->predicate = text(kernel->abi.predicate);
-  for (int32_t i = 0; i < kernel->abi.num_facts; ++i) {
+  const int32_t num_facts =
+      checked_count(kernel->abi.num_facts, kernel->abi.facts,
+                    "a kernel of op " + in_quotes(kernel->op_type_name) + ", num_facts");
+  for (int32_t i = 0; i < num_facts; ++i) {
     const oneop_fact abi = take(kernel->abi.facts[i]);
     kernel->facts.push_back({abi.kind, abi.value, abi.index, text(abi.arg), text(abi.text)});
     if (abi.kind == ONEOP_FACT_DEVICE && abi.value == ONEOP_DEVICE_CUDA) {
@@ -94,6 +102,38 @@ void add_eager_grad(std::shared_ptr<GradDef> eager, std::vector<std::shared_ptr<
 
 std::string version(uint32_t major, uint32_t minor) {
   return std::to_string(major) + "." + std::to_string(minor);
+}
+
+LibraryDefs read_description(const oneop_library& abi, const std::string& library) {
+  if (abi.mistake != nullptr) {
+    throw Error("RegistrationError", text(abi.mistake));
+  }
+  LibraryDefs defs;
+  defs.library = library;
+  const int32_t num_ops = checked_count(abi.num_ops, abi.ops, "oneop_library.num_ops");
+  for (int32_t i = 0; i < num_ops; ++i) {
+    defs.ops.push_back(read_op(abi.ops[i], library));
+  }
+  const int32_t num_kernels =
+      checked_count(abi.num_kernels, abi.kernels, "oneop_library.num_kernels");
+  for (int32_t i = 0; i < num_kernels; ++i) {
+    defs.kernels.push_back(read_kernel(abi.kernels[i], library));
+  }
+  const int32_t num_grads = checked_count(abi.num_grads, abi.grads, "oneop_library.num_grads");
+  for (int32_t i = 0; i < num_grads; ++i) {
+    defs.grads.push_back(read_grad(abi.grads[i], library));
+  }
+  const int32_t num_eager_grads =
+      checked_count(abi.num_eager_grads, abi.eager_grads, "oneop_library.num_eager_grads");
+  for (int32_t i = 0; i < num_eager_grads; ++i) {
+    add_eager_grad(read_grad(abi.eager_grads[i], library), &defs.grads);
+  }
+  const int32_t num_functions =
+      checked_count(abi.num_functions, abi.functions, "oneop_library.num_functions");
+  for (int32_t i = 0; i < num_functions; ++i) {
+    defs.functions.push_back(read_function(abi.functions[i], library));
+  }
+  return defs;
 }
 
 }  // namespace
@@ -131,28 +171,14 @@ LibraryDefs read_library(const std::string& path, const std::string& library) {
                                 ", refuses this oneop (plugin ABI " +
                                 version(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR) + ")");
   }
-  const oneop_library abi = take(handshake.library);
-  if (abi.mistake != nullptr) {
-    throw Error("RegistrationError", text(abi.mistake));
+  try {
+    return read_description(take(handshake.library), library);
+  } catch (const Error& error) {
+    if (std::strcmp(error.cls(), "AbiError") != 0) {
+      throw;
+    }
+    throw Error("AbiError", path + ": " + error.what());
   }
-  LibraryDefs defs;
-  defs.library = library;
-  for (int32_t i = 0; i < abi.num_ops; ++i) {
-    defs.ops.push_back(read_op(abi.ops[i], library));
-  }
-  for (int32_t i = 0; i < abi.num_kernels; ++i) {
-    defs.kernels.push_back(read_kernel(abi.kernels[i], library));
-  }
-  for (int32_t i = 0; i < abi.num_grads; ++i) {
-    defs.grads.push_back(read_grad(abi.grads[i], library));
-  }
-  for (int32_t i = 0; i < abi.num_eager_grads; ++i) {
-    add_eager_grad(read_grad(abi.eager_grads[i], library), &defs.grads);
-  }
-  for (int32_t i = 0; i < abi.num_functions; ++i) {
-    defs.functions.push_back(read_function(abi.functions[i], library));
-  }
-  return defs;
 }
 
 }  // namespace oneop

@@ -186,7 +186,8 @@ std::string repr_of(PyObject* object) {
   return text;
 }
 
-// An interrupt in the object's own code goes on as itself. Ctrl-C gives it no text: say where it was.
+// An interrupt in the object's own code goes on as itself. Ctrl-C gives it no text: say where it
+// was.
 void name_interrupt(PyObject* exception, const std::string& where) {
   if (exception == nullptr || !PyErr_GivenExceptionMatches(exception, PyExc_KeyboardInterrupt)) {
     return;
@@ -247,7 +248,7 @@ bool convert(int32_t type, PyObject* object, c10::IValue* out) {
       if (!to_bytes(object, &text)) {
         return false;
       }
-      *out = std::move(text);
+      *out = text_of_bytes(text);
       return true;
     case ONEOP_ATTR_DTYPE:
       if (!to_dtype(object, &i)) {

@@ -66,7 +66,13 @@ void set_python_error(const Error& error) {
   if (cause != nullptr && speaks_for_itself(cause)) {
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cause)), cause);
   } else {
-    PyErr_SetString(cls, error.what());
+    // Texts come from libraries, compilers and the dynamic linker: any bytes.
+    PyObject* text = PyUnicode_DecodeUTF8(
+        error.what(), static_cast<Py_ssize_t>(std::strlen(error.what())), "backslashreplace");
+    if (text != nullptr) {
+      PyErr_SetObject(cls, text);
+      Py_DECREF(text);
+    }
     if (cause != nullptr) {
       chain(cause);
     }

@@ -1,6 +1,9 @@
 // python_ref.cpp: references and exceptions.
 #include "python_ref.h"
 
+#include <mutex>
+#include <vector>
+
 namespace oneop {
 namespace {
 
@@ -65,17 +68,73 @@ PyShared take_exception() {
   return exception;
 }
 
+namespace {
+
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+class ReleasedObjects {
+ public:
+  void add(PyObject* object) {
+    bool is_first = false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      is_first = objects_.empty();
+      objects_.push_back(object);
+    }
+    if (is_first) {
+      Py_AddPendingCall(
+          [](void*) {
+            drop_released();
+            return 0;
+          },
+          nullptr);  // if its queue is full, the objects wait for the next drop_released()
+    }
+  }
+  void drop() {
+    std::vector<PyObject*> objects;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      objects.swap(objects_);
+    }
+    for (PyObject* object : objects) {
+      Py_DECREF(object);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<PyObject*> objects_;
+};
+
+ReleasedObjects& released_objects() {
+  static auto* objects = new ReleasedObjects;  // threads may outlive main()
+  return *objects;
+}
+
+}  // namespace
+
+void drop_released() { released_objects().drop(); }
+
 PyShared share(PyObject* object) {
   if (object == nullptr) {
     return nullptr;
   }
   Py_INCREF(object);
   return PyShared(object, [](PyObject* held) {
-    if (Py_IsInitialized() == 0) {
-      return;
-    }  // caches of threads go after the interpreter
-    Gil gil;
-    Py_DECREF(held);
+    if (Py_IsInitialized() == 0 || is_finalizing()) {
+      return;  // caches of threads go after the interpreter
+    }
+    if (PyGILState_Check() != 0) {
+      Py_DECREF(held);
+    } else {
+      released_objects().add(held);
+    }
   });
 }
 

@@ -34,9 +34,12 @@ class ReleaseGil {
   PyThreadState* state_;
 };
 
-// A reference that may be copied and dropped by any thread.
+// A reference that may be copied and dropped by any thread, with locks held or at the thread's end:
+// dropping the last one never waits for the GIL. A thread that does not hold it puts the object on
+// a list, which the main thread works off soon, or drop_released() does.
 using PyShared = std::shared_ptr<PyObject>;
 PyShared share(PyObject* object);  // adds a reference; null gives null
+void drop_released();              // the GIL is held
 
 // The exception that is set, which is cleared; null if there is none.
 PyShared take_exception();

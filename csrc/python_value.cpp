@@ -10,12 +10,30 @@
 #include <torch/csrc/MemoryFormat.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <cmath>
 #include <limits>
 
+#include "python_attr.h"
 #include "torch_types.h"
 
 namespace oneop {
 namespace {
+
+// Where the argument fails: the element of a list, and what is wrong with it beside its type. Made
+// only for a message; most signatures that are tried fail for their type alone.
+std::string range_text(int32_t type, PyObject* object) {
+  const bool is_int = PyLong_Check(object) && !PyBool_Check(object);
+  switch (type) {
+    case ONEOP_TYPE_INT32:
+      return is_int ? "an int of 32 bits, -2147483648 to 2147483647" : "";
+    case ONEOP_TYPE_INT64:
+      return is_int ? "an int of 64 bits" : "";
+    case ONEOP_TYPE_FLOAT:
+      return PyFloat_Check(object) ? "within the range of float32" : "";
+    default:
+      return "";
+  }
+}
 
 // The number in a tensor without dimensions, as a Python object would be it.
 bool number_in_tensor(PyObject* object, oneop_value* value) {
@@ -94,6 +112,11 @@ bool any_number(PyObject* object, oneop_value* value) {
   return false;
 }
 
+// A finite number stays one: 1e300 is not infinity.
+bool is_float32(double number) {
+  return std::abs(number) <= std::numeric_limits<float>::max() || !std::isfinite(number);
+}
+
 bool to_number(int32_t type, PyObject* object, oneop_value* value) {
   if (!any_number(object, value)) {
     return false;
@@ -111,11 +134,10 @@ bool to_number(int32_t type, PyObject* object, oneop_value* value) {
         return false;
       }
       value->kind = ONEOP_VALUE_FLOAT;
-      return true;
+      return type == ONEOP_TYPE_DOUBLE || is_float32(value->value.f);
     case ONEOP_TYPE_BOOL:
-      value->value.i = integral ? value->value.i != 0 : 0;
       value->kind = ONEOP_VALUE_BOOL;
-      return integral;
+      return integral && (value->value.i == 0 || value->value.i == 1);
     case ONEOP_TYPE_INT32:
       value->kind = ONEOP_VALUE_INT;
       return integral && value->value.i >= std::numeric_limits<int32_t>::min() &&
@@ -170,14 +192,14 @@ bool to_ints(int32_t element, PyObject* object, oneop_value* value, ValueMemory*
   return true;
 }
 
-bool to_floats(PyObject* object, oneop_value* value, ValueMemory* memory) {
+bool to_floats(int32_t element, PyObject* object, oneop_value* value, ValueMemory* memory) {
   if (!is_sequence(object)) {
     return false;
   }
   std::vector<double> floats;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     oneop_value one{};
-    if (!to_number(ONEOP_TYPE_DOUBLE, PySequence_Fast_GET_ITEM(object, i), &one)) {
+    if (!to_number(element, PySequence_Fast_GET_ITEM(object, i), &one)) {
       return false;
     }
     floats.push_back(one.value.f);
@@ -303,8 +325,9 @@ bool to_list(const FunctionArg& arg, PyObject* object, oneop_value* value, Value
     case ONEOP_TYPE_BOOL_LIST:
       return to_ints(ONEOP_TYPE_BOOL, object, value, memory);
     case ONEOP_TYPE_FLOAT_LIST:
+      return to_floats(ONEOP_TYPE_FLOAT, object, value, memory);
     case ONEOP_TYPE_DOUBLE_LIST:
-      return to_floats(object, value, memory);
+      return to_floats(ONEOP_TYPE_DOUBLE, object, value, memory);
     case ONEOP_TYPE_STRING_LIST:
       return to_strings(object, value, memory);
     case ONEOP_TYPE_SHAPE_LIST:
@@ -447,6 +470,75 @@ bool value_from_python(const FunctionArg& arg, PyObject* object, oneop_value* va
     return false;
   }
   return to_list(arg, object, value, memory);
+}
+
+namespace {
+
+int32_t element_of(int32_t list_type) {
+  switch (list_type) {
+    case ONEOP_TYPE_INT32_LIST:
+      return ONEOP_TYPE_INT32;
+    case ONEOP_TYPE_INT64_LIST:
+    case ONEOP_TYPE_SHAPE:
+      return ONEOP_TYPE_INT64;
+    case ONEOP_TYPE_FLOAT_LIST:
+      return ONEOP_TYPE_FLOAT;
+    case ONEOP_TYPE_DOUBLE_LIST:
+      return ONEOP_TYPE_DOUBLE;
+    case ONEOP_TYPE_BOOL_LIST:
+      return ONEOP_TYPE_BOOL;
+    case ONEOP_TYPE_STRING_LIST:
+      return ONEOP_TYPE_STRING;
+    case ONEOP_TYPE_SCALAR_LIST:
+      return ONEOP_TYPE_SCALAR;
+    case ONEOP_TYPE_DTYPE_LIST:
+      return ONEOP_TYPE_DTYPE;
+    case ONEOP_TYPE_SHAPE_LIST:
+      return ONEOP_TYPE_SHAPE;
+    case ONEOP_TYPE_TENSOR_TUPLE:
+      return ONEOP_TYPE_TENSOR;
+    default:
+      return ONEOP_TYPE_VOID;
+  }
+}
+
+std::string class_text(PyObject* object) {
+  return std::string("<class '") + Py_TYPE(object)->tp_name + "'>";
+}
+
+// "argument 'i' must be int32, not 2147483648: ..."
+std::string mismatch(const FunctionArg& arg, PyObject* object, const std::string& which) {
+  const std::string range = range_text(arg.type, object);
+  if (!range.empty()) {
+    return which + " must be " + range + ", not " + found_text(object);
+  }
+  if (arg.type == ONEOP_TYPE_DEVICE && PyUnicode_Check(object)) {
+    return which + " must be a device that torch knows, not " + found_text(object);
+  }
+  const int32_t element = element_of(arg.type);
+  if (element != ONEOP_TYPE_VOID && is_sequence(object)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    if (arg.list_size > 0 && size != arg.list_size) {
+      return which + " must be " + type_text(arg) + ", not of size " + std::to_string(size);
+    }
+    FunctionArg item;
+    item.type = element;
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      ValueMemory memory;
+      oneop_value value{};
+      PyObject* found = PySequence_Fast_GET_ITEM(object, i);
+      if (!value_from_python(item, found, &value, &memory)) {
+        return mismatch(item, found, "element " + std::to_string(i) + " of " + which);
+      }
+    }
+  }
+  return which + " must be " + type_text(arg) + ", not " + class_text(object);
+}
+
+}  // namespace
+
+std::string mismatch_text(const FunctionArg& arg, PyObject* object) {
+  return mismatch(arg, object, "argument '" + arg.name + "'");
 }
 
 std::string type_text(const FunctionArg& arg) {

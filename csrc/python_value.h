@@ -32,5 +32,7 @@ bool value_from_python(const FunctionArg& arg, PyObject* object, oneop_value* va
 
 // "float", "list of 2 ints", for messages.
 std::string type_text(const FunctionArg& arg);
+// Why a value does not fit: its type, its range, or which element of it.
+std::string mismatch_text(const FunctionArg& arg, PyObject* object);
 
 }  // namespace oneop

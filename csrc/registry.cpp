@@ -16,6 +16,9 @@ namespace {
   throw Error("RegistrationError", text + "\n  at " + source.text());
 }
 
+// Of one argument. A call with more would take seconds to describe.
+constexpr int32_t kMaxTensors = 1 << 16;
+
 bool is_identifier(const std::string& name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) {
     return false;
@@ -35,7 +38,7 @@ void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* si
     if (!taken->insert(schema_name(arg.name)).second) {
       refuse(op.source, where + " has a name that is taken by another input, output or attribute");
     }
-    if (arg.count < (arg.count_is_minimum ? 0 : 1)) {
+    if (arg.count < (arg.count_is_minimum ? 0 : 1) || arg.count > kMaxTensors) {
       refuse(op.source, where + " cannot have " + std::to_string(arg.count) + " tensors");
     }
   }
@@ -324,6 +327,7 @@ void Registry::commit(Change* change) noexcept {
   for (auto& [slot, record] : change->records) {
     record = std::const_pointer_cast<OpRecord>(slot->exchange(std::move(record)));
   }
+  epoch_.fetch_add(1, std::memory_order_release);
 }
 
 RecordPtr Registry::get(const std::string& name) const {

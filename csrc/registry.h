@@ -89,6 +89,8 @@ class Registry {
   RecordPtr get(const std::string& name) const;      // throws OpNotFoundError
   OpSlot* find_slot(const std::string& name) const;  // null if unknown
   std::vector<std::string> op_names() const;
+  // Another number after each change of any record; cheap enough to ask at every call.
+  uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   // Kernels and gradients whose op is not registered.
   std::vector<std::string> pending() const;
   // The whole content, for tests.
@@ -100,6 +102,7 @@ class Registry {
 
   // A leaf lock: no callback, no destructor of a user's object, no GIL while it is held.
   mutable std::mutex mutex_;
+  std::atomic<uint64_t> epoch_{0};
   Snapshot content_;
   std::map<std::string, std::unique_ptr<OpSlot>> slots_;
 };

@@ -1,6 +1,10 @@
 // tensor_handles.cpp: retain, release, view, and errors on their way through a library.
 #include "tensor_handles.h"
 
+#include <mutex>
+#include <set>
+#include <vector>
+
 #include "library_call.h"
 #include "torch_op.h"
 #include "torch_types.h"
@@ -22,17 +26,49 @@ void release_handle(oneop_handle handle) {
   c10::raw::intrusive_ptr::decref(static_cast<c10::intrusive_ptr_target*>(handle));
 }
 
+// What needs no sizes, so that a functor may ask while torch.compile traces with symbols.
+void fill_kind(const c10::TensorImpl& impl, oneop_tensor* out) {
+  *out = oneop_tensor{};
+  out->ndim = static_cast<int32_t>(impl.dim());
+  out->dtype = to_abi(c10::typeMetaToScalarType(impl.dtype()));
+  out->device_type = to_abi(impl.device().type());
+  out->device_index = impl.device().index();
+}
+
+int32_t describe(oneop_handle handle, oneop_tensor* out, oneop_status* status) {
+  return guard_service(status, [&] { fill_kind(*static_cast<c10::TensorImpl*>(handle), out); });
+}
+
+// The numbers behind symbolic sizes. Each is guarded: torch compiles again for other sizes. Lists
+// are kept for ever, because a view lives as long as its handle, and there are only as many as a
+// process traces different shapes.
+int64_t* guarded(c10::SymIntArrayRef symbols) {
+  std::vector<int64_t> sizes;
+  for (const c10::SymInt& symbol : symbols) {
+    sizes.push_back(symbol.guard_int(__FILE__, __LINE__));
+  }
+  static std::mutex* mutex = new std::mutex;
+  static auto* lists = new std::set<std::vector<int64_t>>;
+  const std::lock_guard<std::mutex> lock(*mutex);
+  return const_cast<int64_t*>(lists->insert(std::move(sizes)).first->data());
+}
+
 int32_t view(oneop_handle handle, oneop_tensor* out, oneop_status* status) {
   return guard_service(status, [&] {
-    const auto* impl = static_cast<c10::TensorImpl*>(handle);
-    *out = oneop_tensor{};
-    out->shape = const_cast<int64_t*>(impl->sizes().data());  // symbolic sizes throw here
-    out->stride = const_cast<int64_t*>(impl->strides().data());
-    out->elem_cnt = impl->numel();
-    out->ndim = static_cast<int32_t>(impl->dim());
-    out->dtype = to_abi(c10::typeMetaToScalarType(impl->dtype()));
-    out->device_type = to_abi(impl->device().type());
-    out->device_index = impl->device().index();
+    const auto& impl = *static_cast<c10::TensorImpl*>(handle);
+    fill_kind(impl, out);
+    if (!impl.has_symbolic_sizes_strides()) {
+      out->shape = const_cast<int64_t*>(impl.sizes().data());
+      out->stride = const_cast<int64_t*>(impl.strides().data());
+      out->elem_cnt = impl.numel();
+      return;
+    }
+    out->shape = guarded(impl.sym_sizes());
+    out->stride = guarded(impl.sym_strides());
+    out->elem_cnt = 1;
+    for (int32_t i = 0; i < out->ndim; ++i) {
+      out->elem_cnt *= out->shape[i];
+    }
   });
 }
 
@@ -87,6 +123,7 @@ void fill_tensor_services(oneop_host* table) {
   table->retain = &retain;
   table->release = &release_handle;
   table->view = &view;
+  table->describe = &describe;
   table->requires_grad = &requires_grad;
   table->find_op = &find_op;
   table->dispatch = &dispatch_call;

@@ -121,6 +121,8 @@ c10::IValue to_tensors(const oneop_value& value, bool has_gaps) {
   for (int64_t i = 0; i < value.value.list.count; ++i) {
     if (has_gaps) {
       gaps.push_back(handles[i] == nullptr ? std::optional<at::Tensor>() : tensor_of(handles[i]));
+    } else if (handles[i] == nullptr) {
+      return c10::IValue();  // no list of tensors
     } else {
       whole.push_back(tensor_of(handles[i]));
     }
@@ -256,6 +258,9 @@ std::vector<at::Tensor> run_torch_call(const char* name, const oneop_value* args
                                        int32_t num_args) {
   const c10::OperatorHandle op = find_torch_op(name);
   torch::jit::Stack stack = make_arguments(op, args, num_args);
+  if (op.hasTag(at::Tag::nondeterministic_seeded)) {
+    refuse_random_in_replay("op " + in_quotes(name));
+  }
   op.callBoxed(&stack);
   return take_results(op, &stack);
 }

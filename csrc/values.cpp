@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "abi_read.h"
+
 namespace oneop {
 namespace {
 
@@ -68,8 +70,14 @@ const char* find_name(const Name (&names)[N], int32_t code) {
 
 template <typename T>
 std::vector<T> copy_list(const oneop_span& span) {
+  checked_count(span.count, span.data, "the length of a list in an attribute", kMaxListLength);
   const T* data = static_cast<const T*>(span.data);
   return std::vector<T>(data, data + span.count);
+}
+
+std::string copy_text(const oneop_span& span) {
+  checked_count(span.count, span.data, "the length of a text in an attribute", kMaxListLength);
+  return std::string(static_cast<const char*>(span.data), span.count);
 }
 
 std::string number(double value) {
@@ -119,6 +127,71 @@ std::string tensor_text(int32_t dtype, const int64_t* shape, int32_t ndim) {
   return dtype_name(dtype) + ints(std::vector<int64_t>(shape, shape + ndim));
 }
 
+namespace {
+
+// The length of the UTF-8 character at `at`, 0 where there is none.
+size_t utf8_length(const std::string& text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(at);
+  const size_t length = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
+  if (length == 0 || at + length > text.size()) {
+    return 0;
+  }
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xc0) != 0x80) {
+      return 0;
+    }
+  }
+  const unsigned second = length > 1 ? byte(at + 1) : 0;
+  const bool is_overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool is_surrogate = first == 0xed && second > 0x9f;
+  const bool is_too_high = first == 0xf4 && second > 0x8f;
+  return is_overlong || is_surrogate || is_too_high ? 0 : length;
+}
+
+// Whether the three bytes at `at` are U+F700 to U+F7FF.
+bool is_escape(const std::string& text, size_t at) {
+  return at + 2 < text.size() && static_cast<unsigned char>(text[at]) == 0xef &&
+         (static_cast<unsigned char>(text[at + 1]) & 0xfc) == 0x9c;
+}
+
+}  // namespace
+
+std::string text_of_bytes(const std::string& bytes) {
+  std::string text;
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t length = is_escape(bytes, at) ? 0 : utf8_length(bytes, at);
+    if (length != 0) {
+      text.append(bytes, at, length);
+      at += length;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    text += static_cast<char>(0xef);
+    text += static_cast<char>(0x9c + (byte >> 6));
+    text += static_cast<char>(0x80 + (byte & 0x3f));
+  }
+  return text;
+}
+
+std::string bytes_of_text(const std::string& text) {
+  std::string bytes;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (!is_escape(text, at)) {
+      bytes += text[at];
+      continue;
+    }
+    bytes += static_cast<char>(((text[at + 1] & 3) << 6) | (text[at + 2] & 0x3f));
+    at += 2;
+  }
+  return bytes;
+}
+
 AttrValue AttrValue::copy_of(const oneop_attr& attr) {
   AttrValue value;
   value.type = attr.type;
@@ -136,7 +209,7 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_STRING:
     case ONEOP_ATTR_BYTES:
-      value.text.assign(static_cast<const char*>(list.data), list.count);
+      value.text = copy_text(list);
       break;
     case ONEOP_ATTR_SHAPE:
     case ONEOP_ATTR_LIST_INT64:
@@ -151,6 +224,10 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       value.doubles = copy_list<double>(list);
+      if (value.doubles.size() != 2) {
+        refuse_abi("a complex attribute: expected 2 numbers, found " +
+                   std::to_string(value.doubles.size()));
+      }
       break;
     case ONEOP_ATTR_LIST_SHAPE:
       for (const oneop_span& shape : copy_list<oneop_span>(list)) {
@@ -159,7 +236,7 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_LIST_STRING:
       for (const oneop_span& text : copy_list<oneop_span>(list)) {
-        value.strings.emplace_back(static_cast<const char*>(text.data), text.count);
+        value.strings.push_back(copy_text(text));
       }
       break;
     default:

@@ -18,6 +18,12 @@ bool is_attr_type(int32_t type);
 // "float32[2, 3]"
 std::string tensor_text(int32_t dtype, const int64_t* shape, int32_t ndim);
 
+// A schema has no bytes, and its strings are UTF-8 wherever torch shows them to Python, in graphs
+// and exported programs. So bytes travel as text: valid UTF-8 as it is, any other byte b as the
+// character U+F700 + b, and characters of that block byte by byte. Every text is one value only.
+std::string text_of_bytes(const std::string& bytes);
+std::string bytes_of_text(const std::string& text);
+
 struct AttrValue {
   int32_t type = 0;
   int64_t i = 0;

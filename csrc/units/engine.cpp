@@ -7,6 +7,7 @@
 #include "../generators.cpp"
 #include "../host.cpp"
 #include "../match.cpp"
+#include "../part.cpp"
 #include "../plan.cpp"
 #include "../plugin.cpp"
 #include "../registry.cpp"

@@ -9,4 +9,5 @@
 #include "../gradient.cpp"
 #include "../job.cpp"
 #include "../job_call.cpp"
+#include "../job_lock.cpp"
 #include "../job_module.cpp"

@@ -72,7 +72,11 @@ def _norm_grad(dy, x, scale, eps):
 
 
 # `heads` is a size of the output: on a device that has half of the channels it is half as large.
-split_heads = oneop.define("tp_split_heads(Tensor x, *, int heads) -> Tensor y", sbp=["S(0) -> S(0)", "S(2) -> S(1)"])
+split_heads = oneop.define(
+    "tp_split_heads(Tensor x, *, int heads) -> Tensor y",
+    size_attrs={"heads": "y[1]"},
+    sbp=["S(0) -> S(0)", "S(2) -> S(1)"],
+)
 merge_heads = oneop.define("tp_merge_heads(Tensor x) -> Tensor y", sbp=["S(0) -> S(0)", "S(1) -> S(2)"])
 split_heads.register_infer(lambda x, heads: x.like(shape=(x.shape[0], heads, x.shape[1], x.shape[2] // heads)))
 merge_heads.register_infer(lambda x: x.like(shape=(x.shape[0], x.shape[2], x.shape[1] * x.shape[3])))

@@ -2,7 +2,7 @@
 
     torchrun --standalone --nproc_per_node=4 train.py
 
-or plainly `python train.py`, which does that. `--fail-on-rank 1` has a kernel fail on one rank, to see what happens.
+or plainly `python train.py`, which does that; `--ranks 2` on 2. It trains eagerly, then compiled. `--fail-on-rank 1` has a kernel fail on one rank, to see what happens.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ WIDTH, HEADS, BATCH, LENGTH, STEPS, RATE = 16, 4, 4, 6, 3, 0.1
 SPLIT = {name: Shard(1) for name in ("wq", "wk", "wv", "w1")} | {"wo": Shard(0), "w2": Shard(0)}
 
 
-def train(x, target, p):
+def train(x, target, p, model=block.block):
     """A few steps; returns the losses."""
     optimizer = torch.optim.SGD(p.values(), lr=RATE, momentum=0.9)
     losses = []
     for _ in range(STEPS):
-        loss = (block.block(x, p, HEADS) - target).pow(2).mean()
+        loss = (model(x, p, HEADS) - target).pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -57,20 +57,22 @@ def main(fail_on_rank):
         fail()
 
     x, target = (distribute_tensor(t.to(device), mesh, [Shard(0), Replicate()]) for t in data())
-    p = {
-        name: distribute_tensor(t.to(device), mesh, [Replicate(), SPLIT.get(name, Replicate())]).requires_grad_()
-        for name, t in block.parameters(WIDTH).items()
-    }
-    losses = [loss.full_tensor() for loss in train(x, target, p)]
-
     alone = {name: t.to(device).requires_grad_() for name, t in block.parameters(WIDTH).items()}
     expected = train(*(t.to(device) for t in data()), alone)
-    for found, whole in [(losses, expected), (p.values(), alone.values())]:
-        for one, other in zip(found, whole, strict=True):
-            torch.testing.assert_close(getattr(one, "full_tensor", lambda one=one: one)(), other, rtol=1e-9, atol=1e-9)
-    if dist.get_rank() == 0:
-        print(f"{world} ranks, mesh {tuple(mesh.shape)}: losses {[round(float(loss), 6) for loss in losses]}")
-        print("losses and parameters are those of one process")
+    compiled = torch.compile(block.block, backend="inductor" if device == "cuda" else "aot_eager")
+    for what, model in (("eager", block.block), ("compiled", compiled)):
+        p = {
+            name: distribute_tensor(t.to(device), mesh, [Replicate(), SPLIT.get(name, Replicate())]).requires_grad_()
+            for name, t in block.parameters(WIDTH).items()
+        }
+        losses = [loss.full_tensor() for loss in train(x, target, p, model)]
+        for found, whole in [(losses, expected), (p.values(), alone.values())]:
+            for one, other in zip(found, whole, strict=True):
+                gathered = getattr(one, "full_tensor", lambda one=one: one)()
+                torch.testing.assert_close(gathered, other, rtol=1e-9, atol=1e-9)
+        if dist.get_rank() == 0:
+            print(f"{world} ranks, mesh {tuple(mesh.shape)}, {what}: losses {[round(float(one), 6) for one in losses]}")
+            print("losses and parameters are those of one process")
     dist.destroy_process_group()
 
 
@@ -85,8 +87,10 @@ def fail():
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fail-on-rank", type=int, default=-1)
+    parser.add_argument("--ranks", type=int, default=4)
+    given = parser.parse_args()
     if "RANK" in os.environ:
-        main(parser.parse_args().fail_on_rank)
+        main(given.fail_on_rank)
     else:
-        start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4"]
+        start = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={given.ranks}"]
         sys.exit(subprocess.run([*start, *sys.argv], env={"OMP_NUM_THREADS": "1", **os.environ}).returncode)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from oneop.jobs.variables import get_variable as get_variable
     from oneop.jobs.variables import watch as watch
     from oneop.jobs.variables import watch_diff as watch_diff
-    from oneop.sharding.explain import explain_sharding as explain_sharding
+    from oneop.sharding.explanation import explain_sharding as explain_sharding
     from oneop.sharding.explicit import explicit_redistribution as explicit_redistribution
     from oneop.sharding.words import global_tensor as global_tensor
     from oneop.sharding.words import placement as placement
@@ -51,7 +51,7 @@ _LATER = {
     "functional": "functional",
     "ods": "ods",
     "testing": "testing",
-    "explain_sharding": "sharding.explain:explain_sharding",
+    "explain_sharding": "sharding.explanation:explain_sharding",
     "explicit_redistribution": "sharding.explicit:explicit_redistribution",
     "global_tensor": "sharding.words:global_tensor",
     "placement": "sharding.words:placement",
@@ -130,6 +130,7 @@ __all__ = [
     "compile_job",
     "config",
     "define",
+    "empty_cache",
     "errors",
     "experimental",
     "explain_sharding",
@@ -152,6 +153,7 @@ __all__ = [
     "sbp",
     "sbp_signatures",
     "scope",
+    "set_cache_limit",
     "settings",
     "show",
     "sysconfig",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from oneop._runtime import core
+from oneop._runtime import after_loading, core
 
 if TYPE_CHECKING:
     from oneop._core import Function
@@ -26,6 +26,15 @@ def find_function(name: str) -> Function:
         _traceable.add(name)
         sys.modules["torch._dynamo"].allow_in_graph(function)
     return function
+
+
+def _call_as_op(*call: Any) -> Any:
+    from oneop._random_calls import call_as_op  # late: few functors draw random numbers
+
+    return call_as_op(*call)
+
+
+after_loading(lambda module: module.set_random_call(_call_as_op))
 
 
 def _make_function(name: str) -> Function:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oneop._build.cache import cache_root
+from oneop._build.cache import cache_root, cannot_write, make_dir, read_json
 from oneop._build.library import Library, build, build_inline
+from oneop._build.sources import sha_of
 from oneop._runtime import core, find_op, forget_ops, loaded_libraries, tell_defined
 from oneop.errors import LoadError
 
@@ -45,7 +47,8 @@ class LoadedLibrary:
 
 #: The content of each file as the dynamic linker knows it: path -> hash.
 _opened: dict[Path, str] = {}
-_lock = threading.Lock()
+#: One library at a time. Re-entrant, since hooks of what is loaded may load more.
+_lock = threading.RLock()
 
 
 def load(
@@ -80,19 +83,14 @@ def load_inline(name: str, cpp_sources: str | Sequence[str] = (), **options: Any
 
 def _load_file(path: Path, library: str) -> LoadedLibrary:
     with _lock:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:20]
+        digest = _check_file(path)
         for known, loaded in loaded_libraries.values():
             if known == digest:
                 return loaded  # type: ignore[no-any-return]
         opened = path
         if _opened.get(path, digest) != digest:
             # The dynamic linker would hand out the old content again for a path it knows.
-            opened = cache_root() / "loaded" / f"{path.stem}-{digest}.so"
-            if not opened.exists():
-                opened.parent.mkdir(parents=True, exist_ok=True)
-                copy = opened.with_suffix(f".{os.getpid()}")
-                shutil.copyfile(path, copy)
-                copy.replace(opened)
+            opened = _copy(path, digest)
         else:
             _opened[path] = digest
         result: LoadResult = core().load_library(str(opened), library)
@@ -103,3 +101,52 @@ def _load_file(path: Path, library: str) -> LoadedLibrary:
         loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]))
         loaded_libraries[library] = (digest, loaded)
         return loaded
+
+
+def _check_file(path: Path) -> str:
+    """Return the digest of a library's content. Raises `LoadError` if it is damaged: dlopen would crash the process."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LoadError(f"cannot load the op library {path}\n  {error.strerror}") from None
+    digest = hashlib.sha256(content).hexdigest()[:20]
+    files = read_json(path.parent / "meta.json").get("files")  # of an entry of the cache
+    made = files.get(path.name, digest) if isinstance(files, dict) else digest
+    if made != digest or _is_cut_short(content):
+        raise LoadError(
+            f"cannot load the op library {path}\n"
+            f"  the file is damaged: its content is not what was built\n"
+            f"  build it again with oneop.build(name, sources), or install it again"
+        )
+    return digest
+
+
+def _is_cut_short(content: bytes) -> bool:
+    """Tell whether an ELF file has less content than its header says. Mapping the rest would end in SIGBUS."""
+    if content[:6] != b"\x7fELF\x02\x01" or len(content) < 64:
+        return content[:4] == b"\x7fELF" and len(content) < 64
+    offset, sections, _, _, entry_size, count, section_size, section_count = struct.unpack_from(
+        "<QQIHHHHH", content, 32
+    )
+    if offset + entry_size * count > len(content) or sections + section_size * section_count > len(content):
+        return True
+    if entry_size < 40:
+        return True
+    for i in range(count):
+        start, _, _, size = struct.unpack_from("<QQQQ", content, offset + i * entry_size + 8)
+        if start + size > len(content):
+            return True
+    return False
+
+
+def _copy(path: Path, digest: str) -> Path:
+    """Return a copy of the library under a name that the dynamic linker has not seen."""
+    copy = cache_root() / "loaded" / f"{path.stem[:100]}-{digest}.so"
+    if sha_of(copy) != digest:
+        try:
+            temporary = make_dir(copy.parent) / f"{os.getpid()}-{threading.get_ident()}.tmp"
+            shutil.copyfile(path, temporary)
+            temporary.replace(copy)
+        except OSError as error:
+            raise LoadError(f"cannot load the op library {path} again\n  {cannot_write(error)}") from None
+    return copy

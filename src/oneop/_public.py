@@ -29,6 +29,8 @@ from oneop._loader import load_inline as load_inline
 from oneop.authoring.define import define as define
 from oneop.authoring.modules import load_module as load_module
 from oneop.authoring.spec import TensorSpec as TensorSpec
+from oneop.memory import empty_cache as empty_cache
+from oneop.memory import set_cache_limit as set_cache_limit
 from oneop.registry import get_op as get_op
 from oneop.registry import list_ops as list_ops
 from oneop.registry import list_pending as list_pending

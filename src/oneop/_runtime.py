@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
 from types import ModuleType
@@ -26,11 +26,52 @@ _defined_hooks: list[Callable[[Iterable[str]], None]] = []
 loaded_libraries: dict[str, tuple[str, Any]] = {}
 
 
-@functools.cache
+#: The core, once it is loaded and every hook has run.
+_ready: Any = None
+#: The core while its hooks run. Only the thread that loads it sees it, since `_loading_lock` is held.
+_loading: Any = None
+#: Guards loading. Re-entrant: hooks ask for the core. Importing a module of oneop never waits for it, so it cannot be
+#: part of a cycle with Python's import locks; see `after_loading`.
+_loading_lock = threading.RLock()
+#: Guards `_loaded_hooks` and the moment when `_ready` is set. Nothing is called while it is held.
+_hooks_lock = threading.Lock()
+
+
 def core() -> Any:
-    """Return the core module, building it first if this torch and compiler have none in the cache."""
+    """Return the core module, building it first if the cache has none for this torch."""
+    return _ready if _ready is not None else _load_core()
+
+
+def _load_core() -> Any:
+    global _ready, _loading
+    with _loading_lock:
+        if _ready is not None:
+            return _ready  # another thread was faster
+        if _loading is not None:
+            return _loading  # a hook asks for it
+        _loading = module = _import_core()
+        try:
+            module.set_traced_call(_traced_call)
+            _apply_setting("cpu_fallback")
+            _apply_setting("sync_kernels")
+            done = 0
+            while True:
+                with _hooks_lock:
+                    if done == len(_loaded_hooks):
+                        _ready = module
+                        return module
+                    hook = _loaded_hooks[done]
+                hook(module)
+                done += 1
+        finally:
+            _loading = None
+
+
+def _import_core() -> ModuleType:
     from oneop._build.core import core_path  # late, so that `python -m oneop._build.core` finds it not yet imported
 
+    if "oneop._core" in sys.modules:
+        return sys.modules["oneop._core"]  # a hook failed the first time
     path = core_path()
     spec = importlib.util.spec_from_file_location("oneop._core", path)
     assert spec is not None and spec.loader is not None
@@ -41,26 +82,38 @@ def core() -> Any:
     except BaseException:
         del sys.modules["oneop._core"]
         raise
-    module.set_traced_call(_traced_call)
-    module.set_cpu_fallback(settings.cpu_fallback)
-    module.set_kernel_sync(settings.sync_kernels)
-    for hook in _loaded_hooks:
-        hook(module)
     return module
 
 
+def _apply_setting(name: str) -> None:
+    """Tell the core the value of a setting that it acts on."""
+    module = _ready or _loading
+    if module is not None and name == "cpu_fallback":
+        module.set_cpu_fallback(bool(settings.cpu_fallback))
+    elif module is not None and name == "sync_kernels":
+        module.set_kernel_sync(bool(settings.sync_kernels))
+
+
+settings.listen(_apply_setting)
+
+
 def after_loading(hook: Callable[[Any], None]) -> None:
-    """Have `hook(core)` called once the core is there. For rooms above this one."""
-    _loaded_hooks.append(hook)
-    if "oneop._core" in sys.modules:
-        hook(sys.modules["oneop._core"])
+    """Have `hook(core)` called once the core is there. For the layers above this one.
+
+    If another thread is loading the core, that thread calls the hook, before anyone gets the core.
+    """
+    with _hooks_lock:
+        _loaded_hooks.append(hook)
+        module = _ready
+    if module is not None:
+        hook(module)
 
 
 def after_defining(hook: Callable[[Iterable[str]], None]) -> None:
-    """Have `hook(names)` called for ops that were defined, or defined anew; now for those that are there."""
+    """Have `hook(names)` called for ops that were defined or redefined; now for those that are there."""
     _defined_hooks.append(hook)
-    if core.cache_info().currsize:
-        hook(core().op_names())
+    if _ready is not None:
+        hook(_ready.op_names())
 
 
 def tell_defined(names: Iterable[str]) -> None:
@@ -78,7 +131,11 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
         if name in plan.positions:
             positional[plan.positions[name]] = value
         else:
-            attrs[plan.attrs.get(name, name)] = [DTYPE_CODES[d] for d in value] if name in plan.dtype_lists else value
+            if name in plan.dtype_lists:
+                value = [DTYPE_CODES[dtype] for dtype in value]
+            elif name in plan.bytes:
+                value = text_of_bytes(value)
+            attrs[plan.attrs.get(name, name)] = value
     for i, is_list in enumerate(plan.lists):
         value = positional[i]
         if is_list and value is None:
@@ -89,6 +146,24 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             positional[i] = value[0] if value else None
     results = op.overload(*positional, **attrs)
     return tuple(results) if plan.returns_list else results
+
+
+def text_of_bytes(value: bytes | str) -> str:
+    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/values.h."""
+    data = value.encode() if isinstance(value, str) else value
+    text = data.decode("utf-8", "surrogateescape")
+    return "".join(
+        chr(ord(char) - 0xDC00 + 0xF700)
+        if "\udc80" <= char <= "\udcff"
+        else "".join(chr(0xF700 + byte) for byte in char.encode())
+        if "\uf700" <= char <= "\uf7ff"
+        else char
+        for char in text
+    )
+
+
+# Dynamo calls it while it traces: what torch.compiler.assume_constant_result sets, without importing dynamo.
+text_of_bytes._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 #: torch's numbers of dtypes, for lists of them, which its schemas do not have.
@@ -126,26 +201,31 @@ class _TraceNames:
         self.positions.update({arg["name"]: i for i, arg in enumerate(info["inputs"])})
         self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
         self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
-        self.returns_list = any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
+        self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
+        self.returns_list = has_open_outputs(info)
 
 
 def find_op(name: str) -> _core.Op:
     """Return the callable of this op. Raises `OpNotFoundError`, with the nearest name, if there is none."""
     op = _ops.get(name)
     if op is None:
-        op = _ops[name] = _make_op(name)
+        op = _ops.setdefault(name, _make_op(name))  # one object for all threads
     return op
 
 
 def find_info(name: str) -> _core.OpInfo:
-    """Return what the core knows of an op; if it knows none, installed packages are asked for it first."""
+    """Return what the core knows of an op; if it knows none, installed packages are imported, and it is asked again."""
     try:
         return core().op_info(name)  # type: ignore[no-any-return]
     except OpNotFoundError:
-        from oneop.plugins import find_plugin
-
-        if not find_plugin(name):
-            raise
+        from oneop.plugins import load_plugins
+    # The op may come from a package whose import another thread has just finished, or that failed after it defined the
+    # op: so what counts is whether the op is there now, not what this call imported.
+    load_plugins(name)
+    try:
+        return core().op_info(name)  # type: ignore[no-any-return]
+    except OpNotFoundError:
+        load_plugins()
     return core().op_info(name)  # type: ignore[no-any-return]
 
 
@@ -156,7 +236,7 @@ def _make_op(name: str) -> _core.Op:
     op.__name__ = op.__qualname__ = name
     op.__module__ = "oneop.ops"
     op.__signature__ = _signature(info)
-    op.__doc__ = f"{info['schema']}\n\nDefined at {info['source']['file']}:{info['source']['line']}."
+    op.__doc__ = _doc(info)
     op._trace_names = _TraceNames(info, overload._schema)
     return op  # type: ignore[no-any-return]
 
@@ -181,6 +261,20 @@ def _overload_of(name: str) -> Any:
     return known
 
 
+def _doc(info: _core.OpInfo) -> str:
+    said = info["doc"].strip() + "\n\n" if info["doc"].strip() else ""
+    counts = ""
+    if has_open_outputs(info):
+        names = ", ".join(arg["name"] for arg in info["outputs"])
+        counts = f"\n\noutput_counts: how many tensors each output has ({names}); without it, as many as it must have."
+    return f"{said}{info['schema']}{counts}\n\nDefined at {info['source']['file']}:{info['source']['line']}."
+
+
+def has_open_outputs(info: _core.OpInfo) -> bool:
+    """Tell whether a call says how many outputs there are, by `output_counts`."""
+    return any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
+
+
 def _signature(info: _core.OpInfo) -> Signature:
     inputs = info["inputs"]
     parameters = []
@@ -195,6 +289,9 @@ def _signature(info: _core.OpInfo) -> Signature:
         default: object = _Default(attr["default"]) if attr["has_default"] else Parameter.empty
         name = attr["name"] + "_" if attr["name"] in _KEYWORDS else attr["name"]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
+    if has_open_outputs(info):
+        counts = [0 if arg["is_optional"] else arg["count"] for arg in info["outputs"]]
+        parameters.append(Parameter("output_counts", Parameter.KEYWORD_ONLY, default=_Default(str(counts))))
     return Signature(parameters)
 
 

@@ -1,12 +1,12 @@
-"""The seeds' session settings: loading libraries by path, and numbers of devices, which torch decides."""
+"""OneFlow's session settings: loading libraries by path, and numbers of devices, which torch decides."""
 
 from __future__ import annotations
 
 import os
 
 from oneop._loader import LoadedLibrary, load
-from oneop._runtime import core
 from oneop.errors import ArgumentError
+from oneop.settings import settings
 
 
 def load_library(path: str | os.PathLike[str]) -> LoadedLibrary:
@@ -18,19 +18,19 @@ load_library_now = load_library
 
 
 def cpu_fallback(is_on: bool) -> None:
-    """Let ops run on the CPU where they have no kernel for the device of their inputs; tensors are copied to and fro.
+    """Let ops run on the CPU where they have no kernel for the device of their inputs, with copies there and back.
 
-    Each op that does so warns once. ONEOP_CPU_FALLBACK=1 does the same from the start.
+    Each op that does so warns once. The same as `oneop.settings.cpu_fallback = is_on`.
     """
-    core().set_cpu_fallback(bool(is_on))
+    settings.cpu_fallback = bool(is_on)
 
 
 def sync_kernels(is_on: bool) -> None:
     """Wait for each GPU kernel, so that its errors come at once and name the op and the kernel's file and line.
 
-    For finding faults: it is slow. ONEOP_SYNC_KERNELS=1 does the same from the start.
+    For finding faults: it is slow. The same as `oneop.settings.sync_kernels = is_on`.
     """
-    core().set_kernel_sync(bool(is_on))
+    settings.sync_kernels = bool(is_on)
 
 
 def gpu_device_num(num: int) -> None:

@@ -2,7 +2,8 @@
 
     oneop.sbp.split(0)    oneop.sbp.broadcast    oneop.sbp.partial_sum
 
-These are DTensor's Shard, Replicate and Partial; `placements` turns one into the other.
+These are DTensor's Shard, Replicate and Partial; `placements` turns one into the other. Partial has other reductions
+too: `partial_max`, `partial_min` and `partial_avg`, written P(max), P(min) and P(avg).
 """
 
 from __future__ import annotations
@@ -17,29 +18,46 @@ from oneop.errors import ArgumentError
 if TYPE_CHECKING:
     from torch.distributed.tensor.placement_types import Placement
 
-#: The plugin ABI's kinds.
+#: The plugin ABI's kinds, and those that only Python has.
 SPLIT, BROADCAST, PARTIAL_SUM = 1, 2, 3
+PARTIAL_MAX, PARTIAL_MIN, PARTIAL_AVG = 101, 102, 103
+#: How the parts of a tensor are reduced, in DTensor's words.
+REDUCTIONS = {PARTIAL_SUM: "sum", PARTIAL_MAX: "max", PARTIAL_MIN: "min", PARTIAL_AVG: "avg"}
+_KINDS = {reduction: kind for kind, reduction in REDUCTIONS.items()}
 
 
 @dataclass(frozen=True)
 class Sbp:
-    """One of the three; `axis` is that of a split."""
+    """One of these; `axis` is that of a split."""
 
     kind: int
     axis: int = 0
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether each device has a part that is reduced with the others."""
+        return self.kind in REDUCTIONS
+
     def __str__(self) -> str:
-        """Return S(axis), B or P, as signatures are written."""
-        return f"S({self.axis})" if self.kind == SPLIT else "B" if self.kind == BROADCAST else "P"
+        """Return S(axis), B, P or P(max), as signatures are written."""
+        if self.kind == SPLIT:
+            return f"S({self.axis})"
+        if self.kind == BROADCAST:
+            return "B"
+        return "P" if self.kind == PARTIAL_SUM else f"P({REDUCTIONS.get(self.kind, '?')})"
 
     def __repr__(self) -> str:
         """Return what makes it."""
-        names = {BROADCAST: "oneop.sbp.broadcast", PARTIAL_SUM: "oneop.sbp.partial_sum"}
-        return names.get(self.kind, f"oneop.sbp.split({self.axis})")
+        if self.is_partial:
+            return f"oneop.sbp.partial_{REDUCTIONS[self.kind]}"
+        return "oneop.sbp.broadcast" if self.kind == BROADCAST else f"oneop.sbp.split({self.axis})"
 
 
 broadcast = Sbp(BROADCAST)
 partial_sum = Sbp(PARTIAL_SUM)
+partial_max = Sbp(PARTIAL_MAX)
+partial_min = Sbp(PARTIAL_MIN)
+partial_avg = Sbp(PARTIAL_AVG)
 
 
 def split(axis: int) -> Sbp:
@@ -48,11 +66,13 @@ def split(axis: int) -> Sbp:
 
 
 def parse(text: str) -> Sbp:
-    """Return what S(axis), B or P stands for. Raises `ArgumentError`."""
-    match = re.fullmatch(r"\s*(?:S\((-?\d+)\)|([BP]))\s*", text)
+    """Return what S(axis), B, P or P(max) stands for. Raises `ArgumentError`."""
+    match = re.fullmatch(r"\s*(?:S\((-?\d+)\)|B|P(?:\((sum|max|min|avg)\))?)\s*", text)
     if match is None:
         raise ArgumentError(f'expected S(axis), B or P, found "{text}"')
-    return split(int(match[1])) if match[1] else broadcast if match[2] == "B" else partial_sum
+    if match[1]:
+        return split(int(match[1]))
+    return broadcast if text.strip() == "B" else Sbp(_KINDS[match[2] or "sum"])
 
 
 def placements(sbp: Sbp | str | Sequence[Sbp | str]) -> tuple[Placement, ...]:
@@ -65,20 +85,36 @@ def placements(sbp: Sbp | str | Sequence[Sbp | str]) -> tuple[Placement, ...]:
         one = parse(entry) if isinstance(entry, str) else entry
         if not isinstance(one, Sbp):
             raise ArgumentError(f"sbp: expected oneop.sbp.split(axis), broadcast or partial_sum, found {entry!r}")
-        found.append(Shard(one.axis) if one.kind == SPLIT else Replicate() if one.kind == BROADCAST else Partial())
+        if one.is_partial:
+            found.append(Partial(REDUCTIONS[one.kind]))
+        else:
+            found.append(Shard(one.axis) if one.kind == SPLIT else Replicate())
     return tuple(found)
 
 
 def of_placements(given: Sequence[Placement]) -> tuple[Sbp, ...]:
-    """Return what DTensor's placements are called here. Raises `ArgumentError` for those that have no name."""
+    """Return what DTensor's placements are called here. Raises `ArgumentError` for those that have no name.
+
+    A strided split (FSDP over tensor parallelism makes them) is a split of its axis.
+    """
+    from torch.distributed.tensor.placement_types import Partial
+
     found = []
     for placement in given:
-        if placement.is_replicate():
+        axis = split_axis(placement)
+        if axis is not None:
+            found.append(split(axis))
+        elif placement.is_replicate():
             found.append(broadcast)
-        elif placement.is_partial() and getattr(placement, "reduce_op", "sum") == "sum":
-            found.append(partial_sum)
-        elif placement.is_shard():
-            found.append(split(placement.dim))  # type: ignore[attr-defined]
+        elif type(placement) is Partial and placement.reduce_op in _KINDS:
+            found.append(Sbp(_KINDS[placement.reduce_op]))
         else:
             raise ArgumentError(f"{placement} is not a split, a broadcast or a partial sum")
     return tuple(found)
+
+
+def split_axis(placement: Placement) -> int | None:
+    """Return the axis that a placement splits, strided or not; None for one that does not split."""
+    from torch.distributed.tensor.placement_types import Shard, _StridedShard
+
+    return int(placement.dim) if isinstance(placement, (Shard, _StridedShard)) else None

@@ -56,12 +56,17 @@ class Setting(Generic[T]):
         return self if instance is None else self.resolve(instance)[0]
 
     def __set__(self, instance: Settings, value: T) -> None:
-        """Set the value from Python; it wins over the environment."""
+        """Set the value from Python; it wins over the environment, and takes effect at once."""
+        if self.parse is _path and value is not None:
+            value = self.parse(os.fspath(value))  # type: ignore[call-overload]
         instance._assigned[self.name] = value
+        instance._tell(self.name)
 
     def __delete__(self, instance: Settings) -> None:
         """Forget a value set from Python."""
-        instance._assigned.pop(self.name, None)
+        if self.name in instance._assigned:
+            del instance._assigned[self.name]
+            instance._tell(self.name)
 
     def resolve(self, instance: Settings) -> tuple[T, str]:
         """Return the value in force and where it comes from: "python", "environment" or "default"."""
@@ -71,7 +76,10 @@ class Setting(Generic[T]):
         if not text:  # an empty variable counts as unset, as in make
             return self.default, "default"
         try:
-            return self.parse(text), "environment"
+            # Read once: a relative path starts at the working folder of that moment, and stays when the program moves.
+            if (self.name, text) not in instance._parsed:
+                instance._parsed[self.name, text] = self.parse(text)
+            return instance._parsed[self.name, text], "environment"
         except ValueError:
             raise ValueError(f"environment variable {self.env}: expected {self.type_name}, found {text!r}") from None
 
@@ -112,7 +120,7 @@ def _path_setting(env: str, doc: str) -> Setting[Path | None]:
 
 
 class Settings:
-    """The settings as attributes. There is one instance, `oneop.settings.settings`; tests may make their own."""
+    """The settings as attributes. There is one instance, `oneop.settings`; tests may make their own."""
 
     cache_dir = _path_setting(
         "ONEOP_CACHE_DIR", "Where built libraries and the core are kept. Default: the user cache."
@@ -153,10 +161,12 @@ class Settings:
     def __init__(self) -> None:
         """Start with nothing set from Python."""
         self._assigned: dict[str, Any] = {}
+        self._parsed: dict[tuple[str, str], Any] = {}
+        self._listeners: list[Callable[[str], None]] = []
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set one setting. Raises `AttributeError` for a name that is none, with the nearest that is."""
-        if name != "_assigned" and name not in _BY_NAME:
+        if not name.startswith("_") and name not in _BY_NAME:
             raise AttributeError(_unknown(name))
         super().__setattr__(name, value)
 
@@ -169,8 +179,23 @@ class Settings:
                 setattr(self, name, value)
             yield
         finally:
-            self._assigned.clear()
-            self._assigned.update(saved)
+            # Only what this block set: another thread may have set others meanwhile.
+            for name in values:
+                if name in saved:
+                    setattr(self, name, saved[name])
+                elif name in _BY_NAME:
+                    delattr(self, name)
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Have `listener(name)` called whenever a setting is set from Python, or such a value is forgotten.
+
+        What acts on a setting without asking for it each time, as the core does, is kept up to date by this.
+        """
+        self._listeners.append(listener)
+
+    def _tell(self, name: str) -> None:
+        for listener in self._listeners:
+            listener(name)
 
     def describe(self) -> list[SettingInfo]:
         """Return every setting with its value and origin; an unreadable variable shows as its error text."""

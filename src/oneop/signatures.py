@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from oneop._runtime import core
+from oneop.authoring.sbp_builder import asked_parallel_num
 from oneop.authoring.spec import TensorSpec, watching_attrs
 from oneop.errors import ArgumentError
 from oneop.registry import ArgDef, OpDef, get_op
@@ -26,6 +27,7 @@ class Declared:
 
     signatures: tuple[Signature, ...]
     attrs_read: frozenset[str]
+    reads_sizes: bool  # a function gave them, which may have looked at sizes
 
 
 def declared_signatures(
@@ -42,15 +44,60 @@ def declared_signatures(
     Signatures that split an axis into more parts than it has elements are left out unless `keep_small`: a device would
     have nothing.
     """
-    with watching_attrs() as seen:
-        raw, read = core().list_sbp(op, inputs, output_counts, attrs, parallel_num)
-    if core().op_info(op)["source"]["library"].startswith("python:"):
+    token = asked_parallel_num.set(parallel_num)
+    try:
+        with watching_attrs() as seen:
+            raw, read = core().list_sbp(op, inputs, output_counts, attrs, parallel_num)
+    finally:
+        asked_parallel_num.reset(token)
+    info = core().op_info(op)
+    reads_sizes = bool(info["has_sbp"] or info["has_nd_sbp"])
+    if info["source"]["library"].startswith("python:"):
         read = seen  # the core cannot see what a Python function reads
+        reads_sizes = reads_sizes and rule_reads_sizes(op)
     sizes = [tuple(shape) for tensors in inputs for shape, _ in tensors]
     found = dict.fromkeys(tuple(Sbp(kind, axis) for kind, axis in signature) for signature in raw)
     broadcasts = tuple(Sbp(BROADCAST) for _ in next(iter(found)))
     kept = [one for one in found if (keep_small or _fits(one, sizes, parallel_num)) and one != broadcasts]
-    return Declared(signatures=(*kept, broadcasts), attrs_read=frozenset(read))
+    return Declared(signatures=(*kept, broadcasts), attrs_read=frozenset(read), reads_sizes=reads_sizes)
+
+
+def rule_reads_sizes(op: str) -> bool:
+    """Tell whether the signatures of an op of Python come from a function of the call."""
+    from oneop.authoring.book import definition_of
+
+    page = definition_of(op)
+    return page is not None and bool(getattr(page.sbp, "reads_sizes", False))
+
+
+def independent_signatures(
+    op: str,
+    inputs: Inputs,
+    outputs: Sequence[tuple[Sequence[int], torch.dtype]],
+    output_counts: Sequence[int],
+    attrs: Mapping[str, object],
+) -> list[Signature]:
+    """Return the signatures that follow from a declaration that each index of an axis is treated by itself."""
+    from oneop.authoring.book import definition_of
+    from oneop.authoring.infer import from_text
+
+    page = definition_of(op)
+    if page is None or page.infer is None or page.infer.kind == "function":
+        return []
+    rule = from_text(page.schema, page.infer.kind, page.infer.source)[1]
+    if rule is None:
+        return []
+    rest = iter(outputs)
+    given = [[TensorSpec(tuple(shape), dtype) for shape, dtype in tensors] for tensors in inputs]
+    made = [
+        [TensorSpec(tuple(shape), dtype) for shape, dtype in (next(rest),)]
+        for count in output_counts
+        for _ in range(count)
+    ]
+    if not made:  # it changes its inputs, which are one shape
+        made = [given[0][:1]]
+        return [tuple(Sbp(*entry) for entry in one[: sum(map(len, inputs))]) for one in rule(given, made, attrs)]
+    return [tuple(Sbp(*entry) for entry in one) for one in rule(given, made, attrs)]
 
 
 def sbp_signatures(

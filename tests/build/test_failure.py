@@ -127,6 +127,63 @@ def test_a_program_that_is_no_compiler(project, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("variable", ["CXX", "CC", "ONEOP_CXXFLAGS"])
+def test_a_quote_that_is_not_closed(project, monkeypatch, variable):
+    (project / "a.cpp").touch()
+    monkeypatch.setenv(variable, "g++ -DX='1")
+    assert failure("a", "a.cpp") == f"{variable}=g++ -DX='1: no closing quotation\n  each quote needs its partner"
+
+
+def test_a_long_name(project):
+    (project / "a.cpp").touch()
+    assert failure("a" * 300, "a.cpp") == (f"library '{'a' * 40}'...: a name has at most 180 characters; found 300")
+    source = project / ("b" * 250 + ".cpp")
+    source.touch()
+    assert build("a" * 180, source).path.is_file()
+    assert build("a" * 180, source).cached
+
+
+def test_a_relative_cache_stays_where_it_was(project, monkeypatch):
+    (project / "a.cpp").touch()
+    (project / "elsewhere").mkdir()
+    monkeypatch.setenv("ONEOP_CACHE_DIR", "kept-here")
+    first = build("a", "a.cpp")
+    assert first.path.is_relative_to(project / "kept-here")
+    monkeypatch.chdir(project / "elsewhere")
+    assert build("a", project / "a.cpp").path == first.path
+
+
+def test_a_compiler_that_runs_out_of_space(project, tmp_path, monkeypatch):
+    (project / "a.cpp").touch()
+    script = tmp_path / "full-g++"
+    script.write_text(
+        '#!/bin/sh\ncase "$*" in *" -c "*) '
+        'echo "a.s: fatal error: cannot write: No space left on device" >&2; exit 1;; esac\n'
+        'exec g++ "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    text = failure("a", "a.cpp")
+    assert "  hint: the disk is full: make room, or set TMPDIR and ONEOP_CACHE_DIR to another one\n" in text
+
+
+def test_files_may_not_grow(project, start):
+    """A limit of the shell, which ends a compiler with a signal and a write of ours with an error."""
+    (project / "a.cpp").write_text("int x[100000] = {1};\n")
+    code = (
+        "import resource, signal; from oneop._build.library import build; from oneop.errors import BuildError\n"
+        "import oneop._build.make\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (NUMBER, NUMBER))\n"
+        "try: build('a', 'a.cpp')\nexcept BuildError as error: print(error)\n"
+    )
+    for limit in (0, 2000, 100_000):
+        out, err = start(code.replace("NUMBER", str(limit))).communicate(timeout=120)
+        assert err == "", limit
+        assert out.startswith(("cannot write to the build cache", 'library "a": ')), (limit, out)
+        assert len(out.splitlines()) < 12
+    assert build("a", "a.cpp").path.is_file()
+
+
 def test_cc_leads_to_its_sibling(project, monkeypatch):
     (project / "a.cpp").write_text("int x;\n")
     fake_compiler(project, "g++-77 (Odd) 5.1.0", name="g++-77")

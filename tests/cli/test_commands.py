@@ -139,18 +139,45 @@ def test_cache(oneop, tmp_path, monkeypatch, leaky_relu):
     assert "built once" in oneop("cache", "why", "why_me")[1]
     source.write_text(source.read_text() + "// more\n")
     oneop("build", source)
-    assert "why_me.cpp" in oneop("cache", "why", "why_me")[1]
+    lines = oneop("cache", "why", "why_me")[1].splitlines()
+    assert lines[0].startswith("why_me: built again ") and lines[1:] == [f"  {source} changed"]
     assert oneop("cache", "why", "never_built")[0] == 1
     assert any(entry["name"] == "why_me" for entry in json.loads(oneop("cache", "list", "--json")[1])["entries"])
     assert oneop("cache", "clear", "--name", "why_me")[1].startswith("removed ")
     assert oneop("cache", "why", "why_me")[0] == 1
 
 
+def test_clear_keeps_the_core_unless_it_is_named(oneop, tmp_path, monkeypatch):
+    monkeypatch.setenv("ONEOP_CACHE_DIR", str(tmp_path / "cache"))
+    for kind in ("core", "library", "object"):
+        (tmp_path / f"cache/{kind}/x-1").mkdir(parents=True)
+    status, out, err = oneop("cache", "clear")
+    assert (status, out) == (0, "removed 2 entries\n")
+    assert err == "kept the core (1 build): remove it with --kind core or --all\n"
+    assert (tmp_path / "cache/core/x-1").is_dir()
+    assert oneop("cache", "clear", "--all")[1] == "removed 1 entries\n"
+    assert not (tmp_path / "cache/core/x-1").exists()
+
+
 def test_differences():
-    old = {"flags": ["-O3", "-g"], "machine": "a", "objects": [{"n": 1}]}
-    new = {"flags": ["-O3"], "machine": "b", "objects": [{"n": 2}]}
-    assert differences(old, new) == ["flags: without -g", "machine: a -> b", "objects[0].n: 1 -> 2"]
+    def inputs(files, **more):
+        units = [{"source": source, "contents": contents, "flags": flags} for source, contents, flags in files]
+        return {"link_flags": [], "contents": {}, "objects": [str(files)], "units": units, **more}
+
+    old = inputs(
+        [("a.cpp", {"a.cpp": "1", "v.h": "1"}, ["-O3", "-g"]), ("b.cpp", {"b.cpp": "1", "v.h": "1"}, ["-O3", "-g"])]
+    )
+    new = inputs([("a.cpp", {"a.cpp": "1", "v.h": "2"}, ["-O3"]), ("b.cpp", {"b.cpp": "1", "v.h": "2"}, ["-O3"])])
+    assert differences(old, new) == ["v.h changed", "flag: without -g"]
     assert differences(old, old) == []
+    shadowed = inputs([("a.cpp", {"a.cpp": "1", "new/v.h": "3"}, ["-O3"])], contents={"libh.a": "1"}, linker="ld 3")
+    assert differences(new, shadowed) == [
+        "b.cpp is no longer a source",
+        "new/v.h is read now",
+        "v.h is not read any more",
+        "libh.a is read now",
+        "linker: nothing -> ld 3",
+    ]
 
 
 def test_config(oneop):

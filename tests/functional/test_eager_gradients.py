@@ -33,10 +33,10 @@ def test_the_graph_gradient_wins_where_there_are_both():
     assert torch.equal(x.grad, torch.tensor([1.0]))
 
 
-def test_a_null_gradient_means_none():
+def test_a_null_gradient_is_an_error():
     x, dy = leaf(1.0), leaf(1.0)
-    out = oneop.ops.fn_leaky_grad(x, dy)
-    assert torch.autograd.grad(out.sum(), x, allow_unused=True) == (None,)
+    with pytest.raises(oneop.errors.GradientError, match=r'leaves the gradient of input 0 \("x"\) null'):
+        oneop.ops.fn_leaky_grad(x, dy)
 
 
 def test_compiled():

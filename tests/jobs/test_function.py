@@ -32,17 +32,6 @@ def test_numpy_in_and_out(leaky_relu):
     assert repr(job) == "<oneop predict job job>" and job.__name__ == "job"
 
 
-def test_input_is_not_changed():
-    @oneop.global_function()
-    def job(x: tp.Numpy.Placeholder((5,))) -> tp.Numpy:
-        x.add_(1)
-        return x * 2
-
-    given = X.copy()
-    np.testing.assert_array_equal(job(given), (X + 1) * 2)
-    np.testing.assert_array_equal(given, X)
-
-
 def test_several_results():
     @oneop.global_function()
     def job(x: tp.Numpy.Placeholder((5,)), y: tp.Numpy.Placeholder((5,))) -> tuple[tp.Numpy, tp.Numpy, tp.Numpy]:

@@ -1,5 +1,6 @@
 """From definitions to a library: what is derived, what authors implement, and what they are told when they forget."""
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ def OneFlow_OdsTwiceOp : OneFlow_BaseOp<"ods_twice", [NoSideEffect, NoGrad, Same
   let input = (ins OneFlow_Tensor:$x);
   let output = (outs OneFlow_Tensor:$y);
   let attrs = (ins DefaultValuedAttr<F32Attr, "2.">:$factor);
+  let summary = "x times a factor";
+  let description = [{
+    The factor is "2" by default.
+      Indented \U0001f600.
+  }];
 }
 def OneFlow_OdsAttrsOp : OneFlow_BaseOp<"ods_attrs", [CpuOnly, SupportNonContiguous]> {
   let input = (ins Variadic<OneFlow_Tensor>:$in, Optional<OneFlow_Tensor>:$bias);
@@ -72,6 +78,11 @@ def test_an_op_without_any_cpp_function(tmp_path):
     assert set(library.ops) == {"ods_twice", "ods_attrs"}
     assert torch.equal(oneop.ops.ods_twice(torch.ones(3)), torch.full((3,), 2.0))
     assert torch.equal(oneop.ops.ods_twice(torch.ones(3), factor=3.0), torch.full((3,), 3.0))
+    doc = oneop.ops.ods_twice.__doc__
+    assert doc.startswith(
+        'x times a factor\n\nThe factor is "2" by default.\n  Indented \U0001f600.\n\noneop::ods_twice('
+    )
+    assert "output_counts=[1, 0, 1]" in str(inspect.signature(oneop.ops.ods_attrs))
     op = oneop.get_op("ods_twice")
     assert (op.source.file, op.source.line) == (str(files["ops_td"]), 2)
     assert op.no_grad and len(oneop.sbp_signatures("ods_twice", [(4, 4)])) == 3
@@ -175,6 +186,28 @@ def test_every_flag_is_declared_and_registered(tmp_path):
         (
             'class C<string s> : OneFlow_BaseOp<s> { bit has_odd = 1; } def OneFlow_AOp : C<"a">;',
             "unknown flag has_odd",
+        ),
+        (
+            'def OneFlow_AOp : OneFlow_BaseOp<"a"> { let input = (ins OneFlow_Tensor:$x); '
+            "let attrs = (ins OptionalAttr<SI32Attr>:$k); }",
+            r"ops.td:1:5: error: .*attribute \$k: OptionalAttr has no meaning here",
+        ),
+        *(
+            (
+                'def OneFlow_AOp : OneFlow_BaseOp<"a"> { let input = (ins OneFlow_Tensor:$x);\n'
+                f'let attrs = (ins DefaultValuedAttr<{type}, "{default}">:$k); }}',
+                r"ops.td:2:\d+: error: the default .* of attribute \$k " + says,
+            )
+            for type, default, says in [
+                ("SI32Attr", "1.5", "is no int32"),
+                ("SI32Attr", "2147483648", "is out of the range of int32"),
+                ("SI64Attr", "99999999999999999999", "is out of the range of int64"),
+                ("SI64Attr", "9" * 100, "has more than 64 bits"),
+                ("F32Attr", "1e300", "is out of the range of float"),
+                ("F64Attr", "1e400", "is out of the range of double"),
+                ("BoolAttr", "2", "is no bool"),
+                ("SI32ArrayAttr", "{1, 2.5}", "is no int32"),
+            ]
         ),
     ],
 )

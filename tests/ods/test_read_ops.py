@@ -1,11 +1,11 @@
 """`oneop.ods.read_ops`: ops as data, and the cache in front of it."""
 
-import json
 import time
 from pathlib import Path
 
 import pytest
 
+from oneop._build import cache as build_cache
 from oneop.errors import OdsError
 from oneop.ods import OdsArg, OdsAttr, cache, read_ops
 from oneop.ods.cpp_values import python_value
@@ -90,6 +90,10 @@ def test_defines_choose(tmp_path):
         ("0.", "bool", False),
         ("true", "bool", True),
         ("0x10", "int32", 16),
+        ("010", "int32", 8),
+        ("9223372036854775807", "int64", 2**63 - 1),
+        ("-9223372036854775808", "int64", -(2**63)),
+        ("3e38", "float", 3e38),
         ('"a" "b"', "string", "ab"),
         ('std::string("x")', "string", "x"),
         ("{1, 2}", "list[int32]", (1, 2)),
@@ -113,9 +117,9 @@ def test_defaults_for_python(text, type, value):
 def test_second_read_is_the_same_and_from_the_cache(own_cache):
     first = read_ops(CORPUS / "ops.td")
     (entry,) = own_cache.glob("*.json")
-    kept = json.loads(entry.read_text())
+    kept = build_cache.read_json(entry)
     kept["ops"][0]["name"] = "from_the_cache"
-    entry.write_text(json.dumps(kept))
+    build_cache.write_json(entry, kept)
     second = read_ops(CORPUS / "ops.td")
     assert second[0].name == "from_the_cache" and second[1:] == first[1:]
 

@@ -158,6 +158,8 @@ TENSORS = [
     kernel("misread", "in_tensor->dptr<double>();", "Misread"),
     op("miswrite"),
     kernel("miswrite", "out_tensor->mut_dptr<int32_t>();", "Miswrite"),
+    op("misnamed"),
+    kernel("misnamed", 'ctx->Tensor4ArgNameAndIndex("inn", 0)->dptr();', "Misnamed"),
     op("bytes"),
     kernel(
         "bytes",
@@ -177,7 +179,7 @@ TENSORS = [
     CHECK(ctx->Tensor4ArgNameAndIndex("bias", 0) == nullptr);
     CHECK(ctx->Tensor4ArgNameAndIndex("tmp_buffer", 0) == nullptr);
     CHECK(ctx->Tensor4ArgNameAndIndex(std::string("in"), 0) == in_tensor);
-    CHECK(ctx->Tensor4ArgNameAndIndex("i", 0) == nullptr && ctx->Tensor4ArgNameAndIndex("inn", 0) == nullptr);
+    CHECK(!ctx->has_input("i", 0) && !ctx->has_input("inn", 0));
     CHECK(ctx->TensorDesc4ArgNameAndIndex("in", 0)->data_type() == kFloat);
     CHECK(ctx->device_type() == kCPU && ctx->has_input("in", 0) && ctx->input_size("in") == 1);
     CHECK(!ctx->has_input("bias", 0));
@@ -225,6 +227,7 @@ def tensors(builder):
     [
         ("misread", 'error 2 - tensor "in" of op "misread" holds kFloat, the kernel asks for dptr<double>'),
         ("miswrite", 'error 2 - tensor "out" of op "miswrite" holds kFloat, the kernel asks for mut_dptr<int32_t>'),
+        ("misnamed", 'error 4 - op "misnamed" has no argument "inn"; its arguments are: in, out'),
         ("thread_error", "Check failed: i < 1 ("),
         ("cuda_stream", "error 2 - the stream is one of kCPU, the kernel wants an ep::CudaStream"),
         ("foreign", "error 1 - std::bad_alloc"),

@@ -46,7 +46,9 @@ def row_sum():
 
 
 def row_max():
-    return define("k_row_max(Tensor x, *, int dim=1) -> Tensor y", lambda x, dim: x.amax(dim), infer="reduce")
+    op = define("k_row_max(Tensor x, *, int dim=1) -> Tensor y", lambda x, dim: x.amax(dim), infer="reduce")
+    op.register_sbp("S(0) -> S(0)", "S(1) -> P(max)")
+    return op
 
 
 def softmax():
@@ -100,11 +102,16 @@ def min_max():
         lambda x, dim: (x.amin(dim), x.amax(dim)),
         infer="reduce",
     )
+    op.register_sbp("S(0) -> S(0), S(0)", "S(1) -> P(min), P(max)")
     return op
 
 
 def expand():
-    op = define("k_expand(Tensor x, *, int[] shape) -> Tensor y", lambda x, shape: x.expand(shape).contiguous())
+    op = define(
+        "k_expand(Tensor x, *, int[] shape) -> Tensor y",
+        lambda x, shape: x.expand(shape).contiguous(),
+        size_attrs={"shape": "y"},
+    )
     op.register_infer(lambda x, shape: tuple(shape))
     op.register_sbp("S(0) -> S(0)", "P -> P")
     return op

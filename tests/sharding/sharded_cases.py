@@ -381,6 +381,56 @@ def jobs_in_the_consistent_view(mesh):
         assert str(error).splitlines()[0] == expected, error
 
 
+@case(dims=(1,))
+def jobs_must_be_alike_on_all_ranks(mesh):
+    import tempfile
+    from pathlib import Path
+
+    import numpy as np
+
+    from oneop import typing as tp
+
+    rank, ids = dist.get_rank(), f"0:0-{mesh.size() - 1}"
+
+    def job(name, by, rate, shape=(8, 4)):
+        oneop.clear_default_session()
+
+        def step(x: tp.Numpy.Placeholder(shape)) -> tp.Numpy:
+            with oneop.scope.placement("cpu", ids):
+                w = oneop.get_variable("w", (4, 2), initializer=oneop.constant_initializer(0.5))
+                loss = ops.scale(ops.matmul(x, w), by=by).mean()
+                oneop.optimizer.SGD(oneop.optimizer.PiecewiseConstantScheduler([], [rate])).minimize(loss)
+                return loss
+
+        step.__name__ = name
+        return oneop.global_function("train")(step)
+
+    def refusal(run):
+        try:
+            run()
+        except TypeError as error:
+            return str(error)
+        raise AssertionError("not refused")
+
+    x = np.ones((8, 4), np.float32)
+    text = refusal(lambda: job("attr", 2.0 + (rank == 1), 0.1)(x))
+    assert 'job "attr": rank 1 runs another program than rank 0: the graph differ' in text, text
+    text = refusal(lambda: job("rate", 2.0, 0.1 + 0.1 * (rank == 1))(x))
+    assert "the learning rates differ" in text and "rank 0: [0.1" in text and "rank 1: [0.2" in text, text
+    rows = 8 + (rank == 1)
+    text = refusal(lambda: job("shape", 2.0, 0.1, (rows, 4))(np.ones((rows, 4), np.float32)))
+    assert "the inputs differ" in text, text
+    same = job("same", 2.0, 0.1)
+    same(x)
+    text = refusal(lambda: same(x + (rank == 1)))
+    assert 'job "same", step 1: input 0 of rank 1 is not that of rank 0' in text, text
+    folder = [tempfile.mkdtemp() if rank == 0 else ""]
+    dist.broadcast_object_list(folder)
+    own = Path(folder[0], str(rank))
+    oneop.checkpoint.save(own)
+    assert own.exists() == (rank == 0)
+
+
 @case
 def gradient_of_torch_ops(mesh):
     cpp = sharded_cpp.load()
@@ -437,6 +487,18 @@ def cpp_nd_sbp(mesh):
 
 
 @case
+def cpp_kernels_are_told_where_they_run(mesh):
+    cpp = sharded_cpp.load()
+    x = spread(numbers(8, 4), mesh, [S(0), *[R] * (mesh.ndim - 1)])
+    for run in (cpp.c_where, torch.compile(lambda t: cpp.c_where(t), backend="aot_eager", fullgraph=True)):
+        row = run(x).to_local()[0].tolist()
+        assert row == [float(dist.get_rank()), float(dist.get_world_size()), 8.0, 0.0], row
+        row = run(spread(numbers(8, 4), mesh, [R] * mesh.ndim)).to_local()[0].tolist()
+        assert row == [float(dist.get_rank()), float(dist.get_world_size()), 8.0, -1.0], row
+    assert cpp.c_where(numbers(8, 4))[0].tolist() == [0.0, 1.0, 8.0, -1.0]
+
+
+@case(dims=(1,))
 def cpp_random(mesh):
     cpp = sharded_cpp.load()
     full = cpp.c_noise(spread(numbers(8, 4), mesh, [S(0), *[R] * (mesh.ndim - 1)]), seed=5).full_tensor()

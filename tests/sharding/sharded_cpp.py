@@ -83,11 +83,13 @@ REGISTER_USER_OP("c_rows").Input("x").Output("y").NoGrad()
     });
 REGISTER_USER_KERNEL("c_rows").SetCreateFn<Copy>();
 
-// A seed makes an op random.
+// Random numbers from a seed: the kernel asks where it runs, as OneFlow's do.
 REGISTER_USER_OP("c_noise").Input("x").Output("y").Attr<int64_t>("seed", 7).NoGrad()
     .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged)
     .SetGetSbpFn(user_op::GetSbpFnUtil::SplitForEachAxis<user_op::SbpContext>);
-KERNEL(Noise, const int64_t seed = ctx->Attr<int64_t>("seed");
+KERNEL(Noise, const bool is_split = ctx->parallel_ctx().parallel_num() > 1 &&
+                                    ctx->SbpParallel4ArgNameAndIndex("y", 0).has_split_parallel();
+       const int64_t seed = ctx->Attr<int64_t>("seed") + (is_split ? 1000 * ctx->parallel_ctx().parallel_id() : 0);
        Fill(ctx, [&](int64_t i) { return static_cast<double>((seed + i) % 1000003); });)
 REGISTER_USER_KERNEL("c_noise").SetCreateFn<Noise>();
 
@@ -98,6 +100,18 @@ REGISTER_USER_OP("c_weighted").Input("x").Input("w").Output("y")
 KERNEL(Weighted, const double* w = ctx->Tensor4ArgNameAndIndex("w", 0)->dptr<double>();
        Fill(ctx, [&](int64_t i) { return w[i] * X(ctx)[i]; });)
 REGISTER_USER_KERNEL("c_weighted").SetCreateFn<Weighted>();
+
+// What a kernel is told: its number, the number of devices, the whole rows, and the axis that y is split along.
+REGISTER_USER_OP("c_where").Input("x").Output("y").NoGrad()
+    .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged)
+    .SetGetSbpFn(user_op::GetSbpFnUtil::SplitForEachAxis<user_op::SbpContext>);
+KERNEL(Where, const auto place = ctx->parallel_ctx();
+       const int64_t rows = ctx->LogicalTensorDesc4ArgNameAndIndex("x", 0)->shape().At(0);
+       const bool is_split = place.parallel_num() > 1 && ctx->SbpParallel4ArgNameAndIndex("y", 0).has_split_parallel();
+       const double axis = is_split ? ctx->SbpParallel4ArgNameAndIndex("y", 0).split_parallel().axis() : -1;
+       const double facts[4] = {double(place.parallel_id()), double(place.parallel_num()), double(rows), axis};
+       Fill(ctx, [&](int64_t i) { return facts[i % 4]; });)
+REGISTER_USER_KERNEL("c_where").SetCreateFn<Where>();
 
 class WeightedGrad : public one::OpExprGradFunction<one::AutoGradCaptureState> {
   using State = one::AutoGradCaptureState;

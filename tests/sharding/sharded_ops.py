@@ -115,7 +115,11 @@ fold.register_sbp("S(1) -> S(1)", "P -> P")
 repeat.register_grad(lambda ctx, dy: fold(dy, times=ctx.times))
 
 # The attribute is the shape of the output, so it is another one on each device.
-expand = define("d_expand(Tensor x, *, int[] shape) -> Tensor y", lambda x, shape: x.expand(shape).contiguous())
+expand = define(
+    "d_expand(Tensor x, *, int[] shape) -> Tensor y",
+    lambda x, shape: x.expand(shape).contiguous(),
+    size_attrs={"shape": "y"},
+)
 expand.register_infer(lambda x, shape: tuple(shape))
 expand.register_sbp("S(0) -> S(0)", "P -> P", "B -> S(1)")
 row_sum = define("d_row_sum(Tensor x) -> Tensor y", lambda x: x.sum(1, keepdim=True), infer="i j -> i 1")

@@ -137,4 +137,6 @@ def test_words():
     with pytest.raises(ArgumentError, match=r'expected S\(axis\), B or P, found "X"'):
         sbp.placements("X")
     with pytest.raises(ArgumentError, match="is not a split, a broadcast or a partial sum"):
-        sbp.of_placements([Partial("max")])
+        sbp.of_placements([Partial("product")])
+    assert sbp.of_placements([Partial("max")]) == (sbp.partial_max,) and str(sbp.partial_max) == "P(max)"
+    assert sbp.placements("P(avg)") == (Partial("avg"),) and repr(sbp.partial_min) == "oneop.sbp.partial_min"

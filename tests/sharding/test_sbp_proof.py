@@ -37,17 +37,17 @@ WRONG = [
     (sample_ops.relu, "S(0) -> P", "shape"),
     (sample_ops.relu, "B -> S(0)", "shape"),
     (sample_ops.relu, "B -> P", "the sum of the parts"),
-    (sample_ops.neg, "P -> B", "part 0"),
+    (sample_ops.neg, "P -> B", "of a part"),
     (sample_ops.add, "P, B -> P", "the sum of the parts"),  # y is added once too often
     (sample_ops.add, "S(0), B -> S(0)", "part 0"),
     (sample_ops.add, "S(0), S(1) -> S(0)", "part 0"),
     (sample_ops.mul, "P, P -> P", "the sum of the parts"),  # linear in each, not in both
-    (sample_ops.matmul, "S(1), S(0) -> B", "part 0"),  # a missing partial sum
+    (sample_ops.matmul, "S(1), S(0) -> B", "of a part"),  # a missing partial sum
     (sample_ops.matmul, "S(1), S(0) -> S(0)", "shape"),
     (sample_ops.matmul, "S(0), S(0) -> S(0)", "part 0"),  # a false split of the summed axis
     (sample_ops.matmul, "B, S(1) -> S(0)", "shape"),  # the wrong axis
     (sample_ops.matmul, "P, P -> P", "the sum of the parts"),
-    (sample_ops.row_sum, "S(1) -> B", "part 0"),
+    (sample_ops.row_sum, "S(1) -> B", "of a part"),
     (sample_ops.row_sum, "S(1) -> S(0)", "shape"),
     (sample_ops.row_sum, "S(0) -> P", "shape"),
     (sample_ops.row_max, "S(1) -> P", "the sum of the parts"),  # a maximum is no sum

@@ -10,9 +10,9 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from oneop._build.cache import cache_root, digest, read_json, write_json
+from oneop._build.cache import cache_root, digest, note_json, read_json
+from oneop._build.sources import sha_of, stamp_of
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -28,12 +28,58 @@ OLDEST = {"gcc": (9,), "clang": (10,)}
 
 @dataclass(frozen=True, kw_only=True)
 class Compiler:
-    """A compiler that is there: how to call it, what it is, and a text that changes when it does."""
+    """A compiler: how to call it, what it is, and a text that changes when it does."""
 
     command: tuple[str, ...]
     family: str  # "gcc", "clang" or "nvcc"
     version: str
     identity: str
+    problem: str = ""  # why it cannot be run: it is remembered from earlier builds, and only its results are there
+
+    @property
+    def said(self) -> str:
+        """Return what it says of itself, on one line."""
+        return self.identity.partition("\n")[0]
+
+
+def known_cxx() -> list[Compiler]:
+    """Return the C++ compiler, or where there is none those whose results may be in the cache, newest first.
+
+    Raises `BuildError` as `find_cxx` if neither is there.
+    """
+    try:
+        return [find_cxx()]
+    except BuildError as error:
+        wanted = _chosen_words()
+        known = [
+            compiler
+            for compiler in remembered(str(error))
+            if compiler.family in OLDEST and (not wanted or list(compiler.command) == wanted)
+        ]
+        if not known:
+            raise
+        return known
+
+
+def remembered(problem: str) -> list[Compiler]:
+    """Return the compilers of earlier builds, newest first, each with why it cannot be run now."""
+    folder = cache_root() / "compiler"
+    notes = sorted(folder.glob("cxx-*.json"), key=lambda path: -stamp_of(str(path))[1]) if folder.is_dir() else []
+    found = []
+    for note in map(read_json, notes):
+        command, identity = note.get("command"), note.get("identity")
+        if isinstance(command, list) and isinstance(identity, str):
+            family, version = _parse_version(identity)
+            found.append(
+                Compiler(
+                    command=tuple(map(str, command)),
+                    family=family,
+                    version=version,
+                    identity=identity,
+                    problem=problem,
+                )
+            )
+    return found
 
 
 def find_cxx() -> Compiler:
@@ -43,7 +89,7 @@ def find_cxx() -> Compiler:
     oldest = OLDEST.get(compiler.family)
     if oldest is None:
         raise BuildError(
-            f"{origin}: expected g++ or clang++, found {compiler.identity}\n  set CXX to one of these, as in CXX=g++"
+            f"{origin}: expected g++ or clang++, found {compiler.said}\n  set CXX to one of these, as in CXX=g++"
         )
     if version_tuple(compiler.version) < oldest:
         needed = ".".join(map(str, oldest))
@@ -55,21 +101,36 @@ def find_cxx() -> Compiler:
 
 
 def identify(command: Sequence[str], origin: str) -> Compiler:
-    """Return what `command` is. Its answer to --version is kept in the cache, as long as its file stays the same.
+    """Return what `command` is: what it says, and the content of the programs it consists of.
 
-    Raises `BuildError` if it cannot be found or run; `origin` says where the command comes from.
+    Both are kept in the cache, as long as the files of these programs stay the same. Raises `BuildError` if it cannot
+    be found or run; `origin` says where the command comes from.
     """
-    programs = [shutil.which(word) for word in command if not word.startswith("-")]
-    if not programs or programs[0] is None:
+    words = [shutil.which(word) for word in command if not word.startswith("-")]
+    if not words or words[0] is None:
         raise BuildError(f"{origin}: {command[0] if command else '(empty)'} is not there or cannot be run")
-    stamp = [(path, *_stat(path)) for path in programs if path is not None]
-    note = cache_root() / "compiler" / f"{digest([command, stamp])}.json"
-    text = read_json(note).get("version")
-    if not isinstance(text, str):
+    # A driver looks for its programs in these places, and on PATH.
+    places = [os.environ.get(name) for name in ("COMPILER_PATH", "GCC_EXEC_PREFIX")]
+    tools = [shutil.which(name) for name in ("as", "ld")]
+    note = cache_root() / "compiler" / f"cxx-{digest([command, words, places, tools])}.json"
+    known = read_json(note)
+    identity, programs = known.get("identity"), known.get("programs")
+    if not isinstance(identity, str) or not isinstance(programs, dict) or not _unchanged(programs):
         text = _ask_version(command, origin)
-        write_json(note, {"command": command, "version": text})
-    family, version = _parse_version(text)
-    return Compiler(command=tuple(command), family=family, version=version, identity=text)
+        paths = [*words, *_ask_programs(command, text)]
+        programs = {path: (stamp_of(path), sha_of(path)) for path in paths if path is not None}
+        identity = f"{text}\nprograms: {digest([sha for _, sha in programs.values()])}"
+        note_json(note, {"command": list(command), "identity": identity, "programs": programs})
+    family, version = _parse_version(identity)
+    return Compiler(command=tuple(command), family=family, version=version, identity=identity)
+
+
+def split_words(text: str, origin: str) -> list[str]:
+    """Return the words of a setting that holds flags. Raises `BuildError` if a quote is not closed."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise BuildError(f"{origin}={text}: {str(error).lower()}\n  each quote needs its partner") from None
 
 
 def default_flags(compiler: Compiler, *, portable: bool = False) -> tuple[str, ...]:
@@ -98,7 +159,7 @@ def version_tuple(text: str) -> tuple[int, ...]:
 
 def _choose_cxx() -> tuple[list[str], str]:
     if settings.cxx:
-        return shlex.split(settings.cxx), f"CXX={settings.cxx}"
+        return split_words(settings.cxx, "CXX"), f"CXX={settings.cxx}"
     if settings.cc:
         sibling = _sibling_of(settings.cc)
         if shutil.which(sibling[0]) is None:
@@ -116,8 +177,12 @@ def _choose_cxx() -> tuple[list[str], str]:
     )
 
 
+def _chosen_words() -> list[str]:
+    return split_words(settings.cxx, "CXX") if settings.cxx else _sibling_of(settings.cc) if settings.cc else []
+
+
 def _sibling_of(cc: str) -> list[str]:
-    words = shlex.split(cc)
+    words = split_words(cc, "CC") or [""]
     folder, name = os.path.split(words[-1])
     for pattern, replacement in ((r"clang(?!\+)", "clang++"), (r"gcc|g\+\+", "g++"), (r"^cc$", "c++")):
         renamed, count = re.subn(pattern, replacement, name, count=1)
@@ -127,9 +192,28 @@ def _sibling_of(cc: str) -> list[str]:
     return [*words[:-1], os.path.join(folder, name)]  # noqa: PTH118 (a bare name must stay one)
 
 
-def _stat(path: str) -> tuple[int, int]:
-    stat = Path(path).stat()
-    return stat.st_mtime_ns, stat.st_size
+def _unchanged(programs: dict[str, object]) -> bool:
+    return all(
+        isinstance(row, list) and len(row) == 2 and list(stamp_of(path)) == row[0] for path, row in programs.items()
+    )
+
+
+def _ask_programs(command: Sequence[str], version: str) -> list[str]:
+    """Return the programs that a driver such as g++ runs."""
+    if _parse_version(version)[0] not in OLDEST:
+        return []
+    found = []
+    for name in ("cc1plus", "collect2", "as", "ld"):
+        try:
+            answer = subprocess.run(
+                [*command, f"-print-prog-name={name}"], capture_output=True, text=True, timeout=60, check=False
+            ).stdout.strip()
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        path = shutil.which(answer) if answer else None
+        if path is not None:
+            found.append(path)
+    return found
 
 
 def _ask_version(command: Sequence[str], origin: str) -> str:

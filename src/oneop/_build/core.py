@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import platform
 import re
 import sys
 import sysconfig
@@ -17,8 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from oneop._build import cache
 from oneop._build.compiler import Compiler, find_cxx
-from oneop._build.plan import Built, Plan, Unit, find_result
+from oneop._build.plan import Built, Plan, Unit
+from oneop._build.sources import sha_of
+from oneop._build.tree import tree_digest
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -46,20 +50,78 @@ def core_path(progress: bool = True, *, force: bool = False, verbose: bool | Non
 def build_core(progress: bool = True, *, force: bool = False, verbose: bool | None = None) -> Built:
     """Return the core, as `core_path` does, with its log and build time."""
     torch = find_torch()
-    plan = plan_core(torch)
-    built = None if force else find_result(plan)
+    built = None if force else find_core(torch)
     if built is not None:
         return built
-    from oneop._build.make import make_result  # not needed when the core is there, which is nearly always
+    from oneop._build.jobs import job_count  # not needed when the core is there, which is nearly always
+    from oneop._build.make import make_result
     from oneop._build.progress import Progress
 
-    announce = f"oneop: building the core for torch {torch.version} (once, a minute or two) ..." if progress else ""
+    plan = plan_core(torch)
+    announce = (
+        f"oneop: building the core for torch {torch.version}: {{todo}} of {{total}} files, {job_count()} at a time "
+        f"(all files take two to three minutes of processor time) ..."
+    )
     shown = Progress(
         title=f"the core for torch {torch.version}",
-        announce=announce,
+        announce=announce if progress else "",
         verbose=settings.verbose if verbose is None else verbose,
     )
     return make_result(plan, shown, force=force)
+
+
+def find_core(torch: TorchInstall) -> Built | None:
+    """Return the core of these sources, this torch and this Python if the cache has it, else None.
+
+    It is found by a record in its own folder: neither objects nor manifests nor a compiler nor Python.h are needed. A
+    core made by another compiler than CXX asks for is taken only if there is no compiler to make a new one.
+    """
+    built = _built(cache.entry_for("core", "_core", core_key(torch)))
+    if built is not None:
+        return built
+    try:
+        find_cxx()
+    except BuildError:
+        made_from = core_inputs(torch)
+        for entry in reversed(list(cache.list_entries("core"))):
+            if entry.meta().get("made_from") == made_from and (built := _built(entry)) is not None:
+                return built
+    return None
+
+
+def core_inputs(torch: TorchInstall) -> dict[str, object]:
+    """Return all that decides what the core is, except for the compiler."""
+    return {
+        "csrc": tree_digest(csrc_dir()),
+        "sdk": tree_digest(PACKAGE / "include"),
+        "torch": torch.version,
+        "torch_git": torch.git_version,
+        "python": sysconfig.get_config_var("SOABI"),
+        "machine": platform.machine(),
+    }
+
+
+def core_key(torch: TorchInstall) -> str:
+    """Return the key of the core: what it is made from, the compiler that was asked for, and the flags in this file."""
+    return cache.digest({**core_inputs(torch), "asked": [settings.cxx, settings.cc], "recipe": sha_of(__file__)})
+
+
+def _built(entry: cache.Entry) -> Built | None:
+    file_name = core_file_name()
+    if not entry.has(file_name):
+        return None
+    seconds = entry.meta().get("build_seconds")
+    return Built(
+        path=entry.path / file_name,
+        log_path=entry.path / "build.log",
+        seconds=seconds if isinstance(seconds, float) else 0.0,
+        cached=True,
+    )
+
+
+def core_file_name() -> str:
+    """Return the file name of the core, by which Python finds its init function."""
+    return f"_core{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}"
 
 
 def find_torch() -> TorchInstall:
@@ -111,7 +173,7 @@ def plan_core(torch: TorchInstall) -> Plan:
     return Plan(
         kind="core",
         name="_core",
-        file_name=f"_core{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}",
+        file_name=core_file_name(),
         units=tuple(Unit(source=path, compiler=cxx, flags=flags) for path in core_sources(csrc)),
         linker=cxx,
         link_flags=(
@@ -127,6 +189,9 @@ def plan_core(torch: TorchInstall) -> Plan:
         ),
         facts={"torch": torch.version, "torch_git": torch.git_version, "python": sysconfig.get_config_var("SOABI")},
         roots=roots,
+        covered=(str(torch.folder),),
+        key=core_key(torch),
+        record={"made_from": core_inputs(torch)},
     )
 
 

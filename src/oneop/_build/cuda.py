@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import socket
 import subprocess
@@ -12,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oneop._build.cache import cache_root, digest, read_json, write_json
-from oneop._build.compiler import Compiler, default_flags, identify, version_tuple
+from oneop._build.cache import cache_root, digest, note_json, read_json
+from oneop._build.compiler import Compiler, default_flags, identify, remembered, split_words, version_tuple
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -43,20 +42,46 @@ class Toolkit:
     arches: tuple[str, ...]  # "75", "90", ...
 
 
+def known_toolkits() -> list[Toolkit]:
+    """Return the CUDA toolkit, or where there is none those whose results may be in the cache.
+
+    Raises `BuildError` as `find_toolkit` if neither is there.
+    """
+    try:
+        return [find_toolkit()]
+    except BuildError as error:
+        known = [
+            toolkit
+            for nvcc in remembered(str(error))
+            if nvcc.family == "nvcc" and (toolkit := _remembered_toolkit(nvcc)) is not None
+        ]
+        if not known or settings.nvcc or settings.cuda_home or settings.cuda_path:
+            raise
+        return known
+
+
+def _remembered_toolkit(nvcc: Compiler) -> Toolkit | None:
+    note = read_json(_toolkit_note(nvcc))
+    lib, flag, arches = note.get("lib"), note.get("link_flag"), note.get("arches")
+    if not isinstance(lib, str) or not isinstance(flag, str) or not isinstance(arches, list):
+        return None
+    return Toolkit(nvcc=nvcc, lib=Path(lib), link_flag=flag, arches=tuple(map(str, arches)))
+
+
 def find_toolkit() -> Toolkit:
     """Return the CUDA toolkit. Raises `BuildError` if there is none, or if it is too old."""
     command, origin = _choose_nvcc()
     nvcc = identify(command, origin)
     if nvcc.family != "nvcc":
-        raise BuildError(
-            f"{origin}: expected nvcc, found {nvcc.identity}\n  set NVCC to nvcc, or CUDA_HOME to its toolkit"
-        )
+        raise BuildError(f"{origin}: expected nvcc, found {nvcc.said}\n  set NVCC to nvcc, or CUDA_HOME to its toolkit")
     if version_tuple(nvcc.version) < OLDEST_NVCC:
         raise BuildError(
             f"{origin}: nvcc {nvcc.version} is too old, 11.0 or newer is needed\n  set CUDA_HOME to a newer toolkit"
         )
     home, arches = _ask_toolkit(nvcc)
     lib, flag = _find_cudart(settings.cuda_home or settings.cuda_path or home)
+    if read_json(_toolkit_note(nvcc)).get("lib") != str(lib):
+        note_json(_toolkit_note(nvcc), {"home": str(home or ""), "arches": arches, "lib": str(lib), "link_flag": flag})
     return Toolkit(nvcc=nvcc, lib=lib, link_flag=flag, arches=arches)
 
 
@@ -93,7 +118,7 @@ def arch_flags(toolkit: Toolkit) -> tuple[str, ...]:
 
 def _choose_nvcc() -> tuple[list[str], str]:
     if settings.nvcc:
-        return shlex.split(settings.nvcc), f"NVCC={settings.nvcc}"
+        return split_words(settings.nvcc, "NVCC"), f"NVCC={settings.nvcc}"
     for variable, home in (("CUDA_HOME", settings.cuda_home), ("CUDA_PATH", settings.cuda_path)):
         if home is not None:
             return [str(home / "bin/nvcc")], f"{variable}={home}"
@@ -110,21 +135,20 @@ def _choose_nvcc() -> tuple[list[str], str]:
 
 def _ask_toolkit(nvcc: Compiler) -> tuple[Path | None, tuple[str, ...]]:
     """Return the toolkit's folder and the architectures it knows; asked once for each nvcc."""
-    note = (
-        cache_root()
-        / "compiler"
-        / f"{digest([nvcc.command, shutil.which(nvcc.command[-1]), nvcc.identity])}-toolkit.json"
-    )
+    note = _toolkit_note(nvcc)
     known = read_json(note)
     if not known:
         dry = _output_of([*nvcc.command, "--dryrun", "-x", "cu", "-c", os.devnull])
         top = re.search(r"^#\$ TOP=(.*)$", dry, re.MULTILINE)
         listed = re.findall(r"compute_(\d+)", _output_of([*nvcc.command, "--list-gpu-arch"]))
         known = {"home": str(Path(top[1].strip()).resolve()) if top else "", "arches": listed}
-        write_json(note, known)
+        note_json(note, known)
     home, arches = known.get("home"), known.get("arches")
-    assert isinstance(arches, list)
-    return Path(str(home)) if home else None, tuple(arches)
+    return Path(str(home)) if home else None, tuple(map(str, arches)) if isinstance(arches, list) else ()
+
+
+def _toolkit_note(nvcc: Compiler) -> Path:
+    return cache_root() / "compiler" / f"toolkit-{digest([nvcc.command, nvcc.identity])}.json"
 
 
 def _find_cudart(home: Path | None) -> tuple[Path, str]:
@@ -177,7 +201,7 @@ def _present_arches() -> list[str]:
     nodes = sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*")) or [
         str(p) for p in [Path("/dev/dxg")] if p.exists()
     ]
-    if not nodes or shutil.which("nvidia-smi") is None:
+    if not nodes:
         return []
     boot = Path("/proc/sys/kernel/random/boot_id")
     note = (
@@ -187,11 +211,13 @@ def _present_arches() -> list[str]:
     )
     known = read_json(note).get("arches")
     if not isinstance(known, list):
+        if shutil.which("nvidia-smi") is None:
+            return []
         known = re.findall(
             r"^\d+\.\d+$", _output_of(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]), re.M
         )
-        write_json(note, {"arches": known})
-    return known
+        note_json(note, {"arches": known})
+    return [str(arch) for arch in known]
 
 
 def _output_of(command: Sequence[str]) -> str:

@@ -24,6 +24,8 @@ _HINTS = (
     ),
     (r"op_generated\.h: No such file", "it is made from .td files: oneop.build(name, sources, ods=[...])"),
     (r"oneflow/\S+: No such file", "this SDK has no such header; oneflow/core/framework/framework.h includes them all"),
+    (r"No space left on device", "the disk is full: make room, or set TMPDIR and ONEOP_CACHE_DIR to another one"),
+    (r"File size limit exceeded", "the shell limits the size of files: ulimit -f unlimited"),
     (r"No such file or directory", "add the folder of the file to include_dirs"),
     (r"Unsupported gpu architecture", "set TORCH_CUDA_ARCH_LIST to what this nvcc knows, as in '9.0+PTX'"),
     (r"undefined reference to", "define it in one of the sources, or name its library in ldflags"),

@@ -63,12 +63,24 @@ def generate(
 def _keep(name: str, texts: Mapping[str, str]) -> Path:
     inputs = {"texts": dict(texts)}
     entry = cache.entry_for("source", name, cache.digest(inputs))
-    if not entry.path.is_dir():
+    if not _has(entry.path, texts):
         with build_lock(f"source-{entry.path.name}", f'sources of "{name}"') as work:
             folder = work / "source"
             for file_name, text in texts.items():
                 path = folder / file_name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
+                path.write_bytes(_bytes(text))
             cache.publish(folder, entry, inputs)
     return entry.path
+
+
+def _has(folder: Path, texts: Mapping[str, str]) -> bool:
+    """Tell whether the files are there, with these texts: a damaged one is written again, not compiled."""
+    try:
+        return all((folder / file_name).read_bytes() == _bytes(text) for file_name, text in texts.items())
+    except OSError:
+        return False
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from oneop import sysconfig
-from oneop._build.compiler import default_flags, find_cxx
-from oneop._build.cuda import Toolkit, cuda_flags, find_toolkit
+from oneop._build.cache import LONGEST_NAME
+from oneop._build.compiler import Compiler, default_flags, known_cxx, split_words
+from oneop._build.cuda import Toolkit, cuda_flags, known_toolkits
 from oneop._build.generate import generate, keep_texts
-from oneop._build.make import make_result
 from oneop._build.plan import Plan, Unit, find_result
-from oneop._build.progress import Progress
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -91,23 +90,29 @@ def build(
     folders = [_absolute(path) for path in include_dirs]
     generated = generate(name, _all_absolute(ods), _all_absolute(functional), folders, tuple(defines or {}))
     files = _check_sources(name, [*_all_absolute(sources), *generated.sources])
-    toolkit = find_toolkit() if any(file.suffix in CUDA_SUFFIXES for file in files) else None
+    toolkits = known_toolkits() if any(file.suffix in CUDA_SUFFIXES for file in files) else [None]
     common = (
         *_define_flags(defines or {}),
         *(f"-I{path}" for path in folders),
         *((f"-I{generated.folder}",) if generated.folder is not None else ()),
         f"-I{sysconfig.get_include()}",
     )
-    plan = _plan_library(name, files, toolkit, common, cflags, cuda_cflags, ldflags, portable)
-    if generated.folder is not None:
-        # Its name changes with every definition; what does not include the changed header is not compiled again.
-        plan = replace(plan, roots={**plan.roots, "generated": generated.folder}, explain=generated.explain)
-    built = None if force else find_result(plan)
+    plans = []
+    for cxx, toolkit in itertools.product(known_cxx(), toolkits):
+        plan = _plan_library(name, files, cxx, toolkit, common, cflags, cuda_cflags, ldflags, portable)
+        if generated.folder is not None:
+            # Its name changes with every definition; what does not include the changed header is not compiled again.
+            plan = replace(plan, roots={**plan.roots, "generated": generated.folder}, explain=generated.explain)
+        plans.append(plan)
+    built = None if force else next(filter(None, map(find_result, plans)), None)
     if built is None:
-        if toolkit is not None:
-            _warn_if_toolkit_differs(toolkit)
+        from oneop._build.make import make_result  # not needed when the library is there
+        from oneop._build.progress import Progress
+
+        if toolkits[0] is not None:
+            _warn_if_toolkit_differs(toolkits[0])
         shown = Progress(title=name, verbose=settings.verbose if verbose is None else verbose)
-        built = make_result(plan, shown, force=force)
+        built = make_result(plans[0], shown, force=force)
     return Library(
         name=name,
         path=built.path,
@@ -154,6 +159,7 @@ def build_inline(
 def _plan_library(
     name: str,
     files: Sequence[Path],
+    cxx: Compiler,
     toolkit: Toolkit | None,
     common: tuple[str, ...],
     cflags: Sequence[str],
@@ -161,16 +167,16 @@ def _plan_library(
     ldflags: Sequence[str],
     portable: bool,
 ) -> Plan:
-    cxx = find_cxx()
-    cpp_flags = (*default_flags(cxx, portable=portable), *common, *shlex.split(settings.cxxflags), *cflags)
+    own_flags = split_words(settings.cxxflags, "ONEOP_CXXFLAGS")
+    cpp_flags = (*default_flags(cxx, portable=portable), *common, *own_flags, *cflags)
     units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in files if file.suffix in CPP_SUFFIXES]
     link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
     if sys.platform == "linux":
         link_flags.append("-Wl,-z,defs")  # a missing definition is found now, not at load
-        link_flags.append(f"-Wl,--version-script={sysconfig.get_include()}/oneop/exports.map")
+        link_flags += ["-Xlinker", f"--version-script={sysconfig.get_include()}/oneop/exports.map"]
     link_flags += ldflags
     if toolkit is not None:
-        given = (*shlex.split(settings.nvccflags), *cuda_cflags)
+        given = (*split_words(settings.nvccflags, "ONEOP_NVCCFLAGS"), *cuda_cflags)
         nvcc_flags = (*cuda_flags(toolkit, cxx, given), *common, *given)
         nvcc = replace(toolkit.nvcc, identity=f"{toolkit.nvcc.identity}\nhost: {cxx.identity}")
         units += [Unit(source=file, compiler=nvcc, flags=nvcc_flags) for file in files if file.suffix in CUDA_SUFFIXES]
@@ -197,6 +203,8 @@ def abi_version() -> str:
 def _check_name(name: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise BuildError(f"library {name!r}: a name is made of letters, digits, '_', '-' and '.'; it names a file")
+    if len(name) > LONGEST_NAME:
+        raise BuildError(f"library {name[:40]!r}...: a name has at most {LONGEST_NAME} characters; found {len(name)}")
 
 
 def _check_sources(name: str, files: list[Path]) -> list[Path]:

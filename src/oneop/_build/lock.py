@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oneop._build.cache import cache_root, make_dir, read_json, write_json
+from oneop._build.cache import cache_root, make_dir, read_json, remove, write_json
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -97,6 +97,15 @@ def _acquire(lock: BaseFileLock, name: str, what: str, waiting: Callable[[str], 
                 ) from None
             if waiting is not None:
                 waiting(describe_owner(name))
+        except OSError as error:
+            path = _lock_path(name)
+            if path.is_dir():
+                remove(path)  # a damaged cache
+                continue
+            raise BuildError(
+                f"{what}: cannot lock the build cache: {error.strerror} ({path})\n"
+                f"  set ONEOP_CACHE_DIR to a folder of yours"
+            ) from None
 
 
 def _file_lock(name: str) -> BaseFileLock:

@@ -12,9 +12,24 @@ from oneop._build.cache import Entry
 from oneop._build.diagnose import describe_failure
 from oneop._build.jobs import Finished, Job, run_jobs
 from oneop._build.lock import build_lock
-from oneop._build.plan import Built, Object, Plan, Unit, find_linked, find_object, find_result, link_inputs, unit_facts
+from oneop._build.manifest import Reads
+from oneop._build.plan import (
+    Built,
+    Object,
+    Plan,
+    Unit,
+    find_inputs,
+    find_linked,
+    find_result,
+    link_facts,
+    link_manifest,
+    object_of,
+    unit_facts,
+    unit_manifest,
+)
 from oneop._build.progress import Progress
-from oneop._build.sources import Files, contents_of, manifest_for, read_depfile
+from oneop._build.reads import compiler_reads, linker_reads
+from oneop._build.sources import Files
 from oneop.errors import BuildError
 
 #: The clock behind file times may lag by a tick; a compiler starts this long after the moment its inputs are dated by.
@@ -24,17 +39,23 @@ CLOCK_TICK_NS = 20_000_000
 def make_result(plan: Plan, progress: Progress, *, force: bool = False) -> Built:
     """Return the result of the plan, built if need be; `force` compiles every source again.
 
-    Raises `BuildError` if a compiler fails or if another process holds the build for too long.
+    Raises `BuildError` if there is no compiler or it fails, if another process holds the build for too long, or if the
+    cache cannot be written.
     """
+    for compiler in (plan.linker, *(unit.compiler for unit in plan.units)):
+        if compiler.problem:
+            raise BuildError(compiler.problem)
     files = Files(plan.roots)
-    lock_name = f"{plan.name}-{cache.digest([plan.kind, *(unit_facts(plan, unit, files) for unit in plan.units)])}"
+    facts = [unit_facts(plan, unit, files) for unit in plan.units]
+    lock_name = f"{plan.name[:80]}-{cache.digest([plan.kind, facts])}"
     try:
         with build_lock(lock_name, plan.what, lambda owner: progress.show(f"waits for {owner}")) as work:
             built = None if force else find_result(plan)
             if built is not None:
                 return built  # made by another process while this one waited
-            progress.begin()
             return _Make(plan, work, progress, force).run()
+    except OSError as error:
+        raise cache.cannot_write(error) from None
     finally:
         progress.end()
 
@@ -57,39 +78,74 @@ class _Make:
         return linked or self.link(objects)
 
     def compile(self) -> list[Object]:
-        """Return the objects of all units, compiling those that are not in the cache."""
+        """Return the objects of all units, compiling those that are not in the cache or damaged there."""
         units = self.plan.units
-        known = [None if self.force else find_object(self.plan, unit, self.files) for unit in units]
+        known = [None if self.force else find_inputs(self.plan, unit, self.files) for unit in units]
+        known = [one if one is not None and one.entry.has("unit.o") else None for one in known]
         todo = [index for index, one in enumerate(known) if one is None]
-        since_ns = time.time_ns()
-        time.sleep(CLOCK_TICK_NS / 1e9)
+        self.progress.begin(len(todo), len(units))
+        since_ns = _before_now()
         jobs = [self.compile_job(units[index], self.work / str(index)) for index in todo]
         results = self.run_jobs(jobs, lambda done: f"{len(units) - len(todo) + done}/{len(units)}")
         self.files.forget()
         for index, result in zip(todo, results, strict=True):
             if result.code == 0:  # kept even if another one failed
-                known[index] = self.keep_object(units[index], result, since_ns)
+                known[index] = self.keep_object(units[index], self.work / str(index), result, since_ns)
         self.raise_if_failed(results)
         return [one for one in known if one is not None]
+
+    def keep_object(self, unit: Unit, folder: Path, result: Finished, since_ns: int) -> Object:
+        """Put a new object into the cache, and into the manifest which files made it."""
+        facts = unit_facts(self.plan, unit, self.files)
+        depfile = (folder / "unit.d").read_text(errors="surrogateescape")
+        reads = compiler_reads(
+            self.files, unit.compiler, unit.flags, str(unit.source), depfile, since_ns, self.plan.covered
+        )
+        (folder / "unit.d").unlink()
+        kept = object_of(unit, facts, reads or _unknown_reads())
+        _write_record(folder, [result])
+        cache.publish(folder, kept.entry, kept.inputs, {"compile_seconds": result.seconds})
+        if reads is not None:
+            unit_manifest(unit, facts).remember(self.files, reads)
+        return kept
 
     def link(self, objects: Sequence[Object]) -> Built:
         """Link the objects and put the result into the cache."""
         plan, folder = self.plan, self.work / "linked"
+        since_ns = _before_now()
         folder.mkdir()
-        paths = [str(one.path) for one in objects]
-        output = ("-o", str(folder / plan.file_name))
-        command = (*plan.linker.command, "-shared", *output, *paths, *plan.link_flags)
-        results = self.run_jobs([Job(title="linking", command=command, folder=Path.cwd())], lambda _: "linking")
-        self.raise_if_failed(results)
-        inputs = link_inputs(plan, objects, self.files)
-        entry = cache.entry_for(plan.kind, plan.name, cache.digest(inputs))
+        report = self.link_into(folder, [str(one.path) for one in objects])
+        self.files.forget()
+        facts = link_facts(plan, objects, self.files)
+        reads = linker_reads(
+            self.files, plan.link_base, report, [str(one.path) for one in objects], since_ns, plan.covered
+        )
+        inputs = {**facts, **(reads or _unknown_reads()).inputs()}
+        key = plan.key or cache.digest(inputs)
+        entry = cache.entry_for(plan.kind, plan.name, key)
         seconds = time.monotonic() - self.started
         _write_record(folder, self.finished)
-        if self.force or not (entry.path / plan.file_name).is_file():
-            cache.discard(entry)
-        cache.publish(folder, entry, inputs, {"build_seconds": seconds, "result": plan.file_name})
+        units = [one.inputs for one in objects]  # in full, for `oneop cache why`
+        cache.publish(folder, entry, {**inputs, "units": units}, {"build_seconds": seconds, **plan.record})
+        if reads is not None:
+            link_manifest(plan, facts).remember(self.files, reads)
         cache.discard(self.failed_entry())
         return Built(path=entry.path / plan.file_name, log_path=entry.path / "build.log", seconds=seconds, cached=False)
+
+    def link_into(self, folder: Path, objects: Sequence[str]) -> str | None:
+        """Link, and return the linker's report of what it read, None if it does not know how to write one."""
+        plan, report = self.plan, self.work / "linked.d"
+        output = ("-shared", "-o", str(folder / plan.file_name), *objects)
+        base = (*plan.linker.command, *output, *plan.link_flags)
+        # Not -Wl,: a comma in the path would end it.
+        for extra in (("-Xlinker", f"--dependency-file={report}"), ()):
+            job = Job(title="linking", command=(*base, *extra), folder=Path.cwd())
+            results = self.run_jobs([job], lambda _: f"{len(plan.units)}/{len(plan.units)}")
+            if not (extra and results[0].code and "dependency-file" in results[0].output):
+                break
+            self.finished.remove(results[0])
+        self.raise_if_failed(results)
+        return report.read_text(errors="surrogateescape") if report.is_file() else None
 
     def compile_job(self, unit: Unit, out: Path) -> Job:
         out.mkdir()
@@ -98,30 +154,15 @@ class _Make:
     def run_jobs(self, jobs: Sequence[Job], state: Callable[[int], str]) -> list[Finished]:
         for job in jobs:
             self.progress.log(shlex.join(job.command))
-        results = run_jobs(jobs, lambda done: self.progress.show(state(done)))
+
+        def show(done: int, running: Sequence[str]) -> None:
+            self.progress.show(", ".join([state(done), *running[:1]]))
+
+        results = run_jobs(jobs, show)
         for result in results:
             self.progress.log(result.output)
         self.finished += results
         return results
-
-    def keep_object(self, unit: Unit, result: Finished, since_ns: int) -> Object:
-        """Put a new object into the cache, and into the manifest which files made it."""
-        folder, stem = Path(result.job.command[-1]).parent, unit.source.stem
-        depfile = folder / f"{stem}.d"
-        reached = read_depfile(depfile.read_text(errors="surrogateescape"), result.job.folder)
-        depfile.unlink()
-        facts = unit_facts(self.plan, unit, self.files)
-        contents = contents_of(self.files, reached, since_ns)
-        # A file edited while it was compiled: the object serves this build, and nobody will look for it.
-        inputs = {**facts, "contents": contents or {"edited": str(time.time_ns())}}
-        kept = Object(cache.entry_for("object", stem, cache.digest(inputs)), inputs)
-        _write_record(folder, [result])
-        if self.force or not kept.path.is_file():
-            cache.discard(kept.entry)
-        cache.publish(folder, kept.entry, inputs, {"compile_seconds": result.seconds})
-        if contents is not None:
-            manifest_for(stem, facts).remember(self.files, contents)
-        return kept
 
     def failed_entry(self) -> Entry:
         sources = [str(unit.source) for unit in self.plan.units]
@@ -141,6 +182,18 @@ class _Make:
         if explained is not None:
             raise BuildError(f"{self.plan.what}: {explained}\n  log: {log}")
         raise BuildError(describe_failure(self.plan.what, bad.job.title, bad.output, log))
+
+
+def _before_now() -> int:
+    """Return a moment such that every later change of a file is dated after it."""
+    since_ns = time.time_ns()
+    time.sleep(CLOCK_TICK_NS / 1e9)
+    return since_ns
+
+
+def _unknown_reads() -> Reads:
+    """Return what stands for files edited while they were read: the result serves this build, and no other finds it."""
+    return Reads(contents={"edited": str(time.time_ns())})
 
 
 def _write_record(folder: Path, results: Sequence[Finished]) -> None:

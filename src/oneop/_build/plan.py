@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,10 +11,18 @@ from pathlib import Path
 from oneop._build import cache
 from oneop._build.cache import Entry
 from oneop._build.compiler import Compiler
-from oneop._build.sources import Files, manifest_for
+from oneop._build.manifest import Manifest, Reads, manifest_for
+from oneop._build.sources import Files
 
 #: Takes what a compiler or linker said; returns a better explanation, or None if it has none.
 Explain = Callable[[str], str | None]
+
+#: Variables that change what compilers and linkers do.
+VARIABLES = (
+    *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "LD_RUN_PATH", "LPATH"),
+    *("GCC_EXEC_PREFIX", "COMPILER_PATH", "CCC_OVERRIDE_OPTIONS", "SOURCE_DATE_EPOCH", "LDEMULATION", "GNUTARGET"),
+    *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "SDKROOT", "MACOSX_DEPLOYMENT_TARGET"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +33,14 @@ class Unit:
     compiler: Compiler
     flags: tuple[str, ...]
 
+    @property
+    def base(self) -> tuple[str, ...]:
+        """Return the compiler and its flags, without source and outputs."""
+        return (*self.compiler.command, *self.flags)
+
     def command(self, out: Path) -> tuple[str, ...]:
-        """Return the command that writes `out`/<stem>.o and .d."""
-        stem = out / self.source.stem
-        outputs = ("-MMD", "-MF", f"{stem}.d", "-o", f"{stem}.o")
-        return (*self.compiler.command, *self.flags, "-c", str(self.source), *outputs)
+        """Return the command that writes `out`/unit.o and unit.d."""
+        return (*self.base, "-c", str(self.source), "-MD", "-MF", f"{out}/unit.d", "-o", f"{out}/unit.o")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +55,20 @@ class Plan:
     link_flags: tuple[str, ...]
     facts: Mapping[str, object] = field(default_factory=dict)
     roots: Mapping[str, Path] = field(default_factory=dict)
+    covered: tuple[str, ...] = ()  # folders whose content `facts` stand for, such as torch's
+    key: str = ""  # of the result, if it is known before anything is compiled
+    record: Mapping[str, object] = field(default_factory=dict)  # what else meta.json of the result holds
     explain: Explain | None = None
 
     @property
     def what(self) -> str:
         """Return how messages name it."""
         return f'{self.kind} "{self.name}"'
+
+    @property
+    def link_base(self) -> tuple[str, ...]:
+        """Return the linker and its flags, without inputs and outputs."""
+        return (*self.linker.command, *self.link_flags)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,39 +91,62 @@ class Object:
     @property
     def path(self) -> Path:
         """Return the object file."""
-        return self.entry.path / f"{self.entry.name}.o"
+        return self.entry.path / "unit.o"
 
 
 def find_result(plan: Plan) -> Built | None:
-    """Return the result of the plan if the cache has it, else None. Starts no process and takes no lock."""
+    """Return the result of the plan if the cache has it, else None. Takes no lock, and as a rule starts no process.
+
+    Only manifests and the result are needed: objects may have been cleared.
+    """
+    if plan.key:
+        return built_from(plan, plan.key)
     files = Files(plan.roots)
-    objects = [find_object(plan, unit, files) for unit in plan.units]
+    objects = [find_inputs(plan, unit, files) for unit in plan.units]
     found = [one for one in objects if one is not None]
-    if len(found) < len(objects):
-        return None
-    return find_linked(plan, found, files)
+    return find_linked(plan, found, files) if len(found) == len(objects) else None
 
 
-def find_object(plan: Plan, unit: Unit, files: Files) -> Object | None:
-    """Return the object of a unit if the cache has it for the files as they are now, else None."""
+def find_inputs(plan: Plan, unit: Unit, files: Files) -> Object | None:
+    """Return the object that a unit makes of the files as they are now, if that is known. It may be cleared."""
     facts = unit_facts(plan, unit, files)
-    contents = manifest_for(unit.source.stem, facts).find(files)
-    if contents is None:
-        return None
-    inputs = {**facts, "contents": contents}
-    found = Object(cache.entry_for("object", unit.source.stem, cache.digest(inputs)), inputs)
-    return found if found.path.is_file() else None
+    reads = unit_manifest(unit, facts).find(files, lambda: _preprocessed(unit))
+    return object_of(unit, facts, reads) if reads is not None else None
+
+
+def object_of(unit: Unit, facts: Mapping[str, object], reads: Reads) -> Object:
+    """Return the object made as `facts` and `reads` say."""
+    inputs = {**facts, **reads.inputs()}
+    return Object(cache.entry_for("object", unit.source.stem, cache.digest(inputs)), inputs)
+
+
+def unit_manifest(unit: Unit, facts: Mapping[str, object]) -> Manifest:
+    """Return the manifest of a unit."""
+    return manifest_for(unit.source.stem, facts)
+
+
+def link_manifest(plan: Plan, facts: Mapping[str, object]) -> Manifest:
+    """Return the manifest of the linked result."""
+    return manifest_for(f"link-{plan.name}", facts)
 
 
 def find_linked(plan: Plan, objects: Sequence[Object], files: Files) -> Built | None:
     """Return what was linked from these very objects if the cache has it, else None."""
-    entry = cache.entry_for(plan.kind, plan.name, cache.digest(link_inputs(plan, objects, files)))
-    path = entry.path / plan.file_name
-    if not path.is_file():
+    if plan.key:
+        return built_from(plan, plan.key)
+    facts = link_facts(plan, objects, files)
+    reads = link_manifest(plan, facts).find(files, lambda: "")
+    return built_from(plan, cache.digest({**facts, **reads.inputs()})) if reads is not None else None
+
+
+def built_from(plan: Plan, key: str) -> Built | None:
+    """Return the result of this key if the cache has it and it is undamaged."""
+    entry = cache.entry_for(plan.kind, plan.name, key)
+    if not entry.has(plan.file_name):
         return None
     seconds = entry.meta().get("build_seconds")
     return Built(
-        path=path,
+        path=entry.path / plan.file_name,
         log_path=entry.path / "build.log",
         seconds=seconds if isinstance(seconds, float) else 0.0,
         cached=True,
@@ -115,25 +158,46 @@ def unit_facts(plan: Plan, unit: Unit, files: Files) -> dict[str, object]:
     return {
         "source": files.encode(str(unit.source)),
         "compiler": unit.compiler.identity,
-        "flags": [files.encode(flag) for flag in unit.flags],
-        "machine": _machine(unit.flags),
+        "command": list(unit.compiler.command),
+        "flags": [files.encode_flag(flag) for flag in unit.flags],
+        "machine": _machine(unit.base),
+        **_surroundings(unit.base),
         **plan.facts,
     }
 
 
-def link_inputs(plan: Plan, objects: Sequence[Object], files: Files) -> dict[str, object]:
-    """Return all that decides what the result is; its key is the digest of this."""
+def link_facts(plan: Plan, objects: Sequence[Object], files: Files) -> dict[str, object]:
+    """Return all that decides what the result is, but for the contents of the libraries that are linked."""
     return {
         "name": plan.name,
         "linker": plan.linker.identity,
-        "link_flags": [files.encode(flag) for flag in plan.link_flags],
-        "objects": [one.inputs for one in objects],
+        "command": list(plan.linker.command),
+        "link_flags": [files.encode_flag(flag) for flag in plan.link_flags],
+        "objects": [one.entry.key for one in objects],
+        **_surroundings(plan.link_base),
     }
 
 
-def _machine(flags: Sequence[str]) -> str:
+def _surroundings(words: Sequence[str]) -> dict[str, object]:
+    """Return what else a command depends on: variables, and the working folder if a path is relative to it."""
+    from oneop._build.flags import depends_on_cwd
+
+    variables = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
+    found: dict[str, object] = {"environment": variables} if variables else {}
+    if depends_on_cwd(words[1:], variables):
+        found["folder"] = os.getcwd()  # noqa: PTH109
+    return found
+
+
+def _preprocessed(unit: Unit) -> str:
+    from oneop._build.reads import preprocessed
+
+    return "" if unit.compiler.problem else preprocessed(unit.base, str(unit.source))
+
+
+def _machine(words: Sequence[str]) -> str:
     """Return the architecture; with -march=native also the processor, since machines may share a cache."""
-    if not any(flag in ("-march=native", "-mcpu=native") for flag in flags):
+    if not any("=native" in word for word in words):
         return platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()

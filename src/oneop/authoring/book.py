@@ -6,8 +6,8 @@ file there is a page that keeps everything said, and a registration hands over t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oneop._runtime import core, forget_ops, tell_defined
@@ -27,6 +27,8 @@ class OpPage:
     schema: Schema
     source: Source
     flags: int = 0
+    asks_part: bool = False  # kernels ask oneop.sharding.part() where they run
+    size_attrs: Mapping[str, tuple[str, int | None]] = field(default_factory=dict)  # attribute: (argument, axis)
     doc: str = ""
     infer: inference.InferRule | None = None
     check: inference.InferRule | None = None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.functional_tensor import FunctionalTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
@@ -17,6 +18,7 @@ from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec, flatten_result
 
 _traceable: set[str] = set()
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def make_traceable(schema: Schema) -> None:
@@ -26,6 +28,9 @@ def make_traceable(schema: Schema) -> None:
     _traceable.add(schema.name)
 
     def trace(mode: Any, overload: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any] | None) -> Any:
+        if not all(issubclass(one, (FunctionalTensor, FakeTensor)) or one in _PLAIN for one in types):
+            # A DTensor, say: its own class takes the call apart first, and what runs below is traced through.
+            return mode.__torch_dispatch__(overload, types, args, kwargs)
         with mode:
             result = _compose(schema.name, overload, args, kwargs or {})
         return mode.__torch_dispatch__(overload, types, args, kwargs) if result is NotImplemented else result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +31,8 @@ def define(
     cpu_only: bool = False,
     random: bool = False,
     side_effect: bool = False,
+    asks_part: bool = False,
+    size_attrs: Mapping[str, str] | None = None,
     doc: str = "",
 ) -> Op:
     """Define an op and return it.
@@ -53,6 +55,9 @@ def define(
             shard draws its own numbers.
         side_effect: calls do something beside giving outputs, so compilers keep them all, in order. Ops without
             outputs are such anyway.
+        asks_part: kernels ask `oneop.sharding.part()` which part of the tensors they have.
+        size_attrs: attributes that hold sizes, {"rows": "y[0]"} for the size of an axis of a tensor, {"shape": "y"}
+            for its shape: on many devices each gets those of its part. Names in an axes line need not be repeated.
         doc: the docstring.
 
     Raises:
@@ -70,6 +75,8 @@ def define(
         cpu_only=cpu_only,
         random=random,
         side_effect=side_effect,
+        asks_part=asks_part,
+        size_attrs=size_attrs,
         doc=doc,
     )
 
@@ -85,6 +92,8 @@ def define_at(
     cpu_only: bool,
     random: bool = False,
     side_effect: bool = False,
+    asks_part: bool = False,
+    size_attrs: Mapping[str, str] | None = None,
     doc: str,
 ) -> Op:
     """Define an op from a given place."""
@@ -98,7 +107,10 @@ def define_at(
         | (book.RANDOM if random else 0)
         | (book.SIDE_EFFECT if side_effect else 0)
     )
-    op = book.OpPage(schema=parsed, source=source, flags=flags, doc=doc)
+    sizes = _sbp.read_size_attrs(parsed, size_attrs or {}, source)
+    op = book.OpPage(
+        schema=parsed, source=source, flags=flags, asks_part=asks_part, size_attrs=sizes, doc=doc
+    )
     if infer is not None:
         rule, signatures = _infer.from_text(parsed, infer, source)
         op = replace(op, infer=rule, sbp=signatures, sbp_is_implied=signatures is not None)
@@ -263,6 +275,17 @@ def register_sbp(op: Op, *signatures: Any) -> Any:
     return signatures[0] if is_function else None
 
 
+def register_size_attrs(op: Op, **sizes: str) -> None:
+    """Declare attributes that hold sizes: `rows="y[0]"` for the size of an axis of a tensor, `shape="y"` for its shape.
+
+    On many devices each part is given its own. What is not declared is the same everywhere, whatever its value.
+    """
+    source = source_of_caller(1)
+    page, own = _own_page(op, "size attributes", source)
+    read = sbp.read_size_attrs(own.schema, sizes, source)
+    book.publish(replace(page, op=replace(own, size_attrs=read)))
+
+
 def register_grad(op: Op, function: F | None = None, *, saves: Iterable[str] | None = None) -> Any:
     """Register the gradient: `def grad(ctx, dy): return dx`, with one gradient for each output and each input.
 
@@ -311,6 +334,7 @@ METHODS = [
     register_infer,
     register_check,
     register_sbp,
+    register_size_attrs,
     register_grad,
     register_jvp,
     register_vmap,

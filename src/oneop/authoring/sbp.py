@@ -60,6 +60,7 @@ def rule_of_function(schema: Schema, function: Callable[[SbpContext], Any], sour
             found += rule_of_written(schema, written, source)(inputs, outputs, attrs)
         return found
 
+    rule.reads_sizes = True  # type: ignore[attr-defined]  # it may: then other sizes may have other signatures
     return rule
 
 
@@ -82,7 +83,7 @@ def _repeated(entries: Sequence[Entry]) -> SbpRule:
 
 
 def _is_plain(text: str) -> bool:
-    return any(re.fullmatch(r"(\w+\s*:)?\s*(S\(.*\)|[BPS])", item.strip()) for item in re.split(r",|->", text))
+    return any(re.fullmatch(r"(\w+\s*:)?\s*([SP]\(.*\)|[BPS])", item.strip()) for item in re.split(r",|->", text))
 
 
 def _read(schema: Schema, written: Written, source: Source) -> list[Entry]:
@@ -130,6 +131,32 @@ def _read(schema: Schema, written: Written, source: Source) -> list[Entry]:
             raise refuse(f"expected {len(side_args)} {name} as in the schema, found {len(items)}")
         entries += [entry(item) for item in items]
     return entries
+
+
+def read_size_attrs(schema: Schema, written: Mapping[str, str], source: Source) -> dict[str, tuple[str, int | None]]:
+    """Return {attribute: (argument, axis or None)} from {"rows": "y[0]", "shape": "y"}. Raises `RegistrationError`."""
+    attrs = {attr.name: attr.type for attr in schema.attrs}
+    args = {arg.name for arg in [*schema.inputs, *schema.outputs]}
+    read: dict[str, tuple[str, int | None]] = {}
+    for name, text in written.items():
+
+        def refuse(problem: str, name: str = name, text: str = text) -> RegistrationError:
+            return RegistrationError(
+                f'op "{schema.name}", size attribute {name}="{text}": {problem}\n'
+                f'  write rows="y[0]" for the size of an axis, shape="y" for a shape\n  {schema.text}\n  at {source}'
+            )
+
+        match = re.fullmatch(r"\s*(\w+)\s*(?:\[(-?\d+)\])?\s*", text)
+        if name not in attrs:
+            near = difflib.get_close_matches(name, attrs, 1)
+            raise refuse("there is no such attribute" + (f', did you mean "{near[0]}"?' if near else ""))
+        if match is None or match[1] not in args:
+            raise refuse(f"expected one of {', '.join(sorted(args))}, with an axis in brackets or without")
+        wanted = ("int[]", "shape", "int32[]") if match[2] is None else ("int", "int32")
+        if attrs[name] not in wanted:
+            raise refuse(f"expected an attribute of type {wanted[0]}, found {attrs[name]}")
+        read[name] = (match[1], None if match[2] is None else int(match[2]))
+    return read
 
 
 def elementwise(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import oneop.sbp as words
@@ -10,6 +11,8 @@ from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
 from oneop.errors import OpIndexError
 
+#: Set by whoever asks for signatures.
+asked_parallel_num: ContextVar[int] = ContextVar("asked_parallel_num", default=1)
 #: A tensor of an argument, or all of them by the argument's name; or a list of those.
 Which = str | tuple[str, int] | Sequence[str | tuple[str, int]]
 
@@ -28,6 +31,9 @@ class SbpContext:
         self._schema = schema
         self._specs = dict(zip((a.name for a in [*schema.inputs, *schema.outputs]), [*inputs, *outputs], strict=True))
         self.attrs = attrs
+        #: On how many devices the tensors are split: those of one dimension of the mesh. The shapes are those of the
+        #: tensors that this dimension splits, which for a later dimension are parts already.
+        self.parallel_num = asked_parallel_num.get()
         self.signatures: list[list[tuple[int, int]]] = []
 
     @property
@@ -96,6 +102,10 @@ class SignatureBuilder:
     def partial_sum(self, which: Which) -> SignatureBuilder:
         """Have these tensors as parts that sum up."""
         return self._set(which, words.PARTIAL_SUM)
+
+    def partial(self, which: Which, reduction: str) -> SignatureBuilder:
+        """Have these tensors as parts that are reduced: "sum", "max", "min" or "avg"."""
+        return self._set(which, words.parse(f"P({reduction})").kind)
 
     def build(self) -> None:
         """Add the signature. What it says nothing about is refused by the core, with the argument's name."""

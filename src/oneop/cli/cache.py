@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     for one in (listed, cleared):
         one.add_argument("--kind", choices=("library", "core", "object", "source", "failed"), help="only this kind")
         one.add_argument("--name", help="only entries of this name")
+    cleared.add_argument("--all", action="store_true", help="the core too, which takes minutes to build")
     why.add_argument("name", help="name of a library, or _core")
     add_json(listed)
     add_json(why)
@@ -79,9 +80,15 @@ def _age(created: object) -> str:
 
 def run_clear(options: argparse.Namespace) -> int:
     """Remove entries."""
-    from oneop._build.cache import clear
+    from oneop._build.cache import COSTLY_KINDS, clear, list_entries
 
-    print(f"removed {clear(options.kind, options.name)} entries")
+    print(f"removed {clear(options.kind, options.name, everything=options.all)} entries")
+    if options.kind is None and options.name is None:
+        kept = [entry for kind in COSTLY_KINDS for entry in list_entries(kind)]
+        if kept:
+            note(
+                f"kept the core ({len(kept)} build{'s' if len(kept) > 1 else ''}): remove it with --kind core or --all"
+            )
     return 0
 
 
@@ -93,36 +100,70 @@ def run_why(options: argparse.Namespace) -> int:
     if not entries:
         print(f'oneop cache why: the cache has no build of "{options.name}"', file=sys.stderr)
         return 1
-    newest = entries[-1].meta()
-    changes = [] if len(entries) < 2 else differences(entries[-2].meta().get("inputs"), newest.get("inputs"))
+    created = entries[-1].meta().get("created")
+    changes = [] if len(entries) < 2 else differences(entries[-2].inputs(), entries[-1].inputs())
     if options.json:
         print_json({"name": options.name, "builds": len(entries), "changes": changes})
     elif len(entries) < 2:
-        print(f"{options.name}: built once, {_age(newest.get('created'))} ago; there is nothing to compare it with")
+        print(f"{options.name}: built once, {_age(created)} ago; there is nothing to compare it with")
     else:
-        print(f"{options.name}: built again {_age(newest.get('created'))} ago, because these differ:")
+        print(f"{options.name}: built again {_age(created)} ago, because of this:")
         print("\n".join(f"  {line}" for line in changes) or "  nothing: it was built with --force")
     return 0
 
 
-def differences(old: Any, new: Any, where: str = "") -> list[str]:
-    """Return a line for each place where two nested values differ."""
+def differences(old: Any, new: Any) -> list[str]:
+    """Return a line for each thing that differs between the inputs of two builds."""
+    before, after = _by_source(old), _by_source(new)
+    lines = [f"{Path(source).name} is no longer a source" for source in before if source not in after]
+    lines += [f"{Path(source).name} is a new source" for source in after if source not in before]
+    for source in after:
+        if source in before:
+            lines += _unit_differences(before[source], after[source])
+    plain = {key: {k: v for k, v in one.items() if k not in ("units", "objects")} for key, one in ((0, old), (1, new))}
+    lines += _unit_differences(plain[0], plain[1])
+    return list(dict.fromkeys(lines))  # one change may reach many sources
+
+
+def _by_source(inputs: Any) -> dict[str, dict[str, Any]]:
+    units = inputs.get("units", []) if isinstance(inputs, dict) else []
+    return {str(unit.get("source")): unit for unit in units if isinstance(unit, dict)}
+
+
+def _unit_differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    before, after = old.get("contents", {}), new.get("contents", {})
+    lines = [f"{_file(path)} changed" for path in after if before.get(path, after[path]) != after[path]]
+    if not lines:  # a changed file may include others: these are a consequence
+        lines += [f"{_file(path)} is read now" for path in after if path not in before]
+        lines += [f"{_file(path)} is not read any more" for path in before if path not in after]
+    for key in sorted({*old, *new} - {"contents"}):
+        lines += _value_differences(_NAMES.get(key, key), old.get(key), new.get(key))
+    return lines
+
+
+def _value_differences(name: str, old: Any, new: Any) -> list[str]:
+    if old == new:
+        return []
+    if isinstance(old, list) and isinstance(new, list):
+        gone = [f"{name}: without {item}" for item in old if item not in new]
+        come = [f"{name}: with {item}" for item in new if item not in old]
+        return gone + come or [f"{name}: in another order"]
     if isinstance(old, dict) and isinstance(new, dict):
         return [
             line
             for key in sorted({*old, *new})
-            for line in differences(old.get(key), new.get(key), f"{where}.{key}" if where else str(key))
+            for line in _value_differences(f"{name} {key}", old.get(key), new.get(key))
         ]
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return [
-            line for i, (a, b) in enumerate(zip(old, new, strict=True)) for line in differences(a, b, f"{where}[{i}]")
-        ]
-    if old == new:
-        return []
-    if isinstance(old, list) and isinstance(new, list) and all(isinstance(item, str) for item in [*old, *new]):
-        gone = [f"{where}: without {item}" for item in old if item not in new]
-        return gone + [f"{where}: with {item}" for item in new if item not in old]
-    return [f"{where}: {_short(old)} -> {_short(new)}"]
+    return [f"{name}: {_short(old)} -> {_short(new)}"]
+
+
+#: How inputs are called in the explanation.
+_NAMES = {"flags": "flag", "link_flags": "link flag", "command": "compiler command", "environment": "variable"}
+
+
+def _file(path: str) -> str:
+    """Return a path as a person reads it: `${sdk}/x.h` is a file of oneop."""
+    return path.removeprefix("${csrc}/").removeprefix("${generated}/")
 
 
 def _short(value: Any) -> str:

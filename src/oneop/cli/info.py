@@ -80,12 +80,11 @@ def _gpus() -> list[str]:
 
 
 def _core() -> str:
-    from oneop._build.core import find_torch, plan_core
-    from oneop._build.plan import find_result
+    from oneop._build.core import find_core, find_torch
     from oneop.errors import BuildError
 
     try:
-        built = find_result(plan_core(find_torch()))
+        built = find_core(find_torch())
     except BuildError as error:
         return f"none: {str(error).splitlines()[0]}"
     return "not built yet" if built is None else str(built.path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from oneop._source import SourceText
+from oneop._source import SourceText, cpp_string
 from oneop.errors import FunctionalError
 from oneop.functional.description import Function
 from oneop.functional.masking import masked_signatures
@@ -83,6 +82,10 @@ def _fail(function: Function, message: str) -> None:
     raise FunctionalError(source.point_at(place, message), function.file, function.line, function.column)
 
 
+def _comment(text: str) -> str:
+    return text.encode("ascii", "replace").decode().replace("\\", "/").replace("\n", " ")
+
+
 # --- declarations ---
 
 
@@ -126,7 +129,7 @@ def _wrapper(signature: Signature) -> Iterator[str]:
     arguments = "".join(f", {parameter.name}" for parameter in signature.parameters)
     call = f'::oneop::sdk::CallFunction<{held}>("{signature.cpp_name}"{arguments})'
     parameters = ", ".join(_declared(parameter) for parameter in signature.parameters)
-    yield f"// {signature.text}"
+    yield f"// {_comment(signature.text)}"
     yield f"inline Maybe<{result}> {signature.cpp_name}({parameters}) {{"
     yield "  try {"
     yield f"    {call};\n    return Maybe<void>::Ok();" if returns == "Void" else f"    return {call};"
@@ -184,7 +187,7 @@ def _arguments(signature: Signature, number: int) -> Iterator[str]:
         )
         names.append(f"&{name}")
     yield f"const oneop_function_arg* const args_{number}[] = {{{', '.join([*names, 'nullptr'])}}};"
-    returned = ", ".join([*(json.dumps(name) for name in signature.return_names), "nullptr"])
+    returned = ", ".join([*(cpp_string(name) for name in signature.return_names), "nullptr"])
     yield f"const char* const returns_{number}[] = {{{returned}}};"
 
 
@@ -193,10 +196,10 @@ def _entry(function: Function, signature: Signature, number: int) -> str:
     fields = [
         "sizeof(oneop_function_def)",
         str(function.line),
-        json.dumps(function.file),
-        json.dumps(function.name),
-        json.dumps(signature.cpp_name),
-        json.dumps(signature.call_text),
+        cpp_string(function.file),
+        cpp_string(function.name),
+        cpp_string(signature.cpp_name),
+        cpp_string(signature.call_text),
         str(int(function.bind_python)),
         f"ONEOP_TYPE_{TYPES[signature.returns]}",
         str(len(signature.parameters)),
@@ -205,9 +208,9 @@ def _entry(function: Function, signature: Signature, number: int) -> str:
         f"returns_{number}",
         "nullptr",
         "nullptr",
-        json.dumps(function.doc),
+        cpp_string(function.doc),
     ]
-    return f"    {{{{{', '.join(fields)}}}, {{{json.dumps(function.name)}, {json.dumps(snake)}}}}},"
+    return f"    {{{{{', '.join(fields)}}}, {{{cpp_string(function.name)}, {cpp_string(snake)}}}}},"
 
 
 def _value(parameter: Parameter, name: str) -> tuple[list[str], str]:
@@ -225,7 +228,7 @@ def _value(parameter: Parameter, name: str) -> tuple[list[str], str]:
             line, kind = f"const oneop_value {name}[] = {{{', '.join([*scalars, '{}'])}}};", "SCALARS"
         return [line, *_list_value(name, kind, len(value))], f"{name}_value()"
     if type == "String":
-        lines = [f"const char {name}[] = {json.dumps(value)};"]
+        lines = [f"const char {name}[] = {cpp_string(str(value))};"]
         return [*lines, *_list_value(name, "STRING", len(str(value).encode()))], f"{name}_value()"
     if type == "DataType":
         return [], f"{{ONEOP_VALUE_DTYPE, 0, {{{_DTYPE_CODES[str(value)]}}}}}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,10 @@ import yaml
 
 from oneop._source import SourceText
 from oneop.errors import FunctionalError
-from oneop.functional.signature import Signature, parse_signature
+from oneop.functional.signature import CPP_KEYWORDS, Signature, parse_signature
+
+#: Several times the largest description there is; a megabyte takes seconds to parse.
+LONGEST_FILE = 1_000_000
 
 KEYS = ("name", "signature", "bind_python", "doc")
 
@@ -45,6 +49,9 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[Function, ...]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise FunctionalError(f"{file}:1:1: error: cannot read it: {reason}", str(file), 1, 1) from None
+    if len(source.text) > LONGEST_FILE:
+        text = f"the file has {len(source.text):,} characters; at most {LONGEST_FILE:,} are read"
+        raise FunctionalError(f"{file}:1:1: error: {text}", str(file), 1, 1)
     return _Reader(source).read()
 
 
@@ -98,8 +105,13 @@ class _Reader:
             if key_name not in fields:
                 self.fail(self.offset(node.start_mark), f"the entry has no {key_name}")
         name = self.scalar(fields["name"], "a name")
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
             self.fail(self.offset(fields["name"].start_mark), f"the name must be an identifier, not {name!r}")
+        if name in CPP_KEYWORDS or keyword.iskeyword(name):
+            language = "C++" if name in CPP_KEYWORDS else "Python"
+            self.fail(
+                self.offset(fields["name"].start_mark), f"{name!r} cannot be a name: it is a keyword of {language}"
+            )
         line, column = self.source.line_column(self.offset(node.start_mark))
         return Function(
             name=name,

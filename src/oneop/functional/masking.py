@@ -12,7 +12,6 @@ _INTS = {"INT32", "INT64", "BOOL"}
 _WIDER = {
     "INT64": _INTS,
     "INT32": {"BOOL"},
-    "BOOL": _INTS,
     "FLOAT": {*_INTS, "FLOAT", "DOUBLE"},
     "DOUBLE": {*_INTS, "FLOAT", "DOUBLE"},
     "SCALAR": {*_INTS, "FLOAT", "DOUBLE"},

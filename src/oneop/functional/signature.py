@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import keyword
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,6 +71,22 @@ ENUMS = {
     "MemoryFormat": {"kContiguous": 0, "kPreserve": 1, "kChannelsLast": 2, "kChannelsLast3d": 3},
 }
 
+#: Names that C++ takes neither for a function nor for a parameter.
+CPP_KEYWORDS = frozenset(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl "
+    "concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default "
+    "delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
+    "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this "
+    "thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
+    "xor_eq".split()
+)
+_RANGES = {"Int": 31, "Int32": 31, "Int64": 63}
+_FLOAT32_MAX = 3.4028234663852886e38
+
+#: Elements of a list of fixed size, digits of a number.
+LARGEST_SIZE, MOST_DIGITS = 1024, 64
+
 Fail = Callable[[int, str], NoReturn]
 
 _ARG = re.compile(
@@ -108,11 +126,14 @@ class Signature:
 
 def parse_signature(text: str, fail: Fail) -> Signature:
     """Parse a signature; `fail(offset, message)` raises."""
+    if "\n" in text.strip():
+        fail(text.index("\n"), "a signature is one line: write it in quotes, not as a block (`|`)")
+    text = text.strip()
     arrow = text.rfind("=>")
     if arrow < 0:
         fail(len(text), "expected `=> Name` at the end, the functor behind the function")
     cpp_name = text[arrow + 2 :].strip()
-    if not re.fullmatch(r"[A-Za-z_]\w*", cpp_name):
+    if not _is_cpp_name(cpp_name):
         fail(arrow + 2, f"expected the name of a functor after =>, found {cpp_name!r}")
     opening = text.find("(")
     closing = text.rfind(")", 0, arrow)
@@ -132,6 +153,10 @@ def parse_signature(text: str, fail: Fail) -> Signature:
     )
 
 
+def _is_cpp_name(text: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII) is not None and text not in CPP_KEYWORDS
+
+
 def _parse_return(text: str, fail: Fail) -> tuple[str, tuple[str, ...]]:
     found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
     if not found:
@@ -140,8 +165,12 @@ def _parse_return(text: str, fail: Fail) -> tuple[str, tuple[str, ...]]:
         fail(found.start(1), f"a function cannot return {found[1]}; it can return {', '.join(RETURN_TYPES)}")
     names = tuple(name.strip() for name in found[2].split(",")) if found[2] is not None else ()
     for name in names:
-        if not name.isidentifier():
-            fail(found.start(2), f"the name of a returned tensor must be an identifier, not {name!r}")
+        if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or name.startswith("_"):
+            fail(
+                found.start(2),
+                f"the name of a returned tensor must be a Python identifier that is no keyword and does not begin with "
+                f"_, not {name!r}",
+            )
     if names and found[1] != "TensorTuple":
         fail(found.start(2) - 1, f"only a TensorTuple has names, not {found[1]}")
     if len(set(names)) != len(names):
@@ -187,11 +216,17 @@ def _parse_parameter(text: str, offset: int, keyword_only: bool, fail: Fail) -> 
     found = _ARG.fullmatch(text)
     if not found:
         fail(offset, f"expected `Type name` or `Type name=default`, found {text!r}")
-    type, size = found["type"], int(found["size"]) if found["size"] else None
+    type = found["type"]
+    if found["size"] and (len(found["size"]) > 9 or int(found["size"]) > LARGEST_SIZE):
+        shown = found["size"] if len(found["size"]) <= 20 else f"{found['size'][:20]}..."
+        fail(offset + found.start("size"), f"a list has at most {LARGEST_SIZE} elements, not {shown}")
+    size = int(found["size"]) if found["size"] else None
     if type not in TYPES and type not in FOREIGN:
         fail(offset, f"there is no type {type}; there are {', '.join(TYPES)}")
     if type == "Void":
         fail(offset, "a parameter cannot be Void")
+    if not _is_cpp_name(found["name"]):
+        fail(offset + found.start("name"), f"a parameter cannot be named {found['name']!r}: it becomes a name in C++")
     if size is not None and (not type.endswith("List") or size < 1):
         fail(offset + found.start("size"), f"only lists of numbers have a size, not {type}")
     default = found["default"]
@@ -211,6 +246,8 @@ def parse_default(text: str, type: str, size: int | None, fail: Callable[[str], 
     """Return the value that a default stands for."""
     if text == "None":
         return None
+    if type != "String" and re.search(rf"\d{{{MOST_DIGITS}}}", text):
+        fail(f"{text[:20]}... has too many digits for a value of type {type}")
     if (type.endswith("List") and type not in ("StringList", "ShapeList", "DataTypeList")) or type == "Shape":
         element = "Int64" if type == "Shape" else type.removesuffix("List")
         inner = re.fullmatch(r"[\[({](.*)[\])}]", text)
@@ -235,10 +272,28 @@ def parse_default(text: str, type: str, size: int | None, fail: Callable[[str], 
         return DTYPES[text]
     if text in ENUMS.get(type, {}):
         return ENUMS[type][text]
-    if type in ("Int", "Int32", "Int64") and re.fullmatch(r"[+-]?\d+", text):
-        return int(text)
+    if type in _RANGES and re.fullmatch(r"[+-]?[0-9]+", text):
+        return _checked_int(text, _RANGES[type], type, fail)
     if type in ("Float", "Double") and _NUMBER.fullmatch(text):
-        return float(text)
-    if type == "Scalar" and (_NUMBER.fullmatch(text) or text in ("True", "False")):
-        return ast.literal_eval(text.lstrip("+").lstrip("0") or "0") if text.isdigit() else ast.literal_eval(text)
+        return _checked_float(text, type, fail)
+    if type == "Scalar" and text in ("True", "False"):
+        return text == "True"
+    if type == "Scalar" and re.fullmatch(r"[+-]?[0-9]+", text):
+        return _checked_int(text, 63, type, fail)
+    if type == "Scalar" and _NUMBER.fullmatch(text):
+        return _checked_float(text, "Double", fail)
     fail(f"{text} is not a value of type {type}")
+
+
+def _checked_int(text: str, bits: int, type: str, fail: Callable[[str], NoReturn]) -> int:
+    value = int(text) if len(text) < 30 else 2**64
+    if not -(2**bits) <= value < 2**bits:
+        fail(f"{text} is out of the range of {type}: {-(2**bits)} to {2**bits - 1}")
+    return value
+
+
+def _checked_float(text: str, type: str, fail: Callable[[str], NoReturn]) -> float:
+    value = float(text)
+    if math.isinf(value) or (type == "Float" and abs(value) > _FLOAT32_MAX):
+        fail(f"{text} is out of the range of {type}")
+    return value

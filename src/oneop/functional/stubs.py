@@ -141,12 +141,15 @@ def op_stubs(ops: Sequence[OdsOp]) -> str:
         parameters = [
             _input(arg, all(later.kind == "optional" for later in op.inputs[i:])) for i, arg in enumerate(op.inputs)
         ]
-        parameters += ["*", *(_attribute(attr) for attr in op.attrs)] if op.attrs else []
+        named = [_attribute(attr) for attr in op.attrs]
+        if any(arg.kind != "tensor" for arg in op.outputs):
+            named.append("output_counts: Sequence[int] = ...")
+        parameters += ["*", *named] if named else []
         single = len(op.outputs) == 1 and op.outputs[0].kind == "tensor"
         lines.append(
             f"def {_safe(op.name)}({', '.join(parameters)}) -> {'Tensor' if single else 'tuple[Tensor, ...]'}:"
         )
-        lines += [f"    {_docstring(op.summary or op.description.strip() or f'Defined at {op.file}:{op.line}.')}", ""]
+        lines += [f"    {_docstring(op.doc or f'Defined at {op.file}:{op.line}.')}", ""]
     return "\n".join([*lines, ""])
 
 

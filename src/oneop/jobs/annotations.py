@@ -99,8 +99,13 @@ def _read_parameter(job: str, name: str, annotation: Any) -> Any:
     )
 
 
-def bind_values(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """Return the given values as a flat list of tensors, checked against the placeholders."""
+def bind_values(
+    signature: Signature, args: Sequence[Any], kwargs: dict[str, Any], changed: Sequence[int] = ()
+) -> list[torch.Tensor]:
+    """Return the given values as a flat list of tensors, checked against the placeholders.
+
+    Those whose numbers are in `changed` share the memory of what was given: the job writes to them.
+    """
     names = [name for name, _ in signature.parameters]
     given = dict(zip(names, args, strict=False))
     unknown = [name for name in kwargs if name not in names]
@@ -115,19 +120,17 @@ def bind_values(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any
     flat: list[torch.Tensor] = []
     for name, annotation in signature.parameters:
         if isinstance(annotation, tp.Placeholder):
-            flat.append(_to_tensor(signature.job, name, annotation, given[name]))
+            flat.append(_to_tensor(signature.job, name, annotation, given[name], len(flat) in changed))
             continue
         values = given[name]
         if not isinstance(values, (tuple, list)) or len(values) != len(annotation):
             raise ArgumentError(f'job "{signature.job}", parameter "{name}": expected {len(annotation)} values')
-        flat += [
-            _to_tensor(signature.job, f"{name}[{i}]", a, v)
-            for i, (a, v) in enumerate(zip(annotation, values, strict=True))
-        ]
+        for i, (part, value) in enumerate(zip(annotation, values, strict=True)):
+            flat.append(_to_tensor(signature.job, f"{name}[{i}]", part, value, len(flat) in changed))
     return flat
 
 
-def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any) -> torch.Tensor:
+def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any, is_changed: bool) -> torch.Tensor:
     where = f'job "{job}", parameter "{name}"'
     expected = f"{_dtype_name(placeholder.dtype)} {placeholder.shape}"
     if placeholder.kind == "Tensor":
@@ -143,6 +146,9 @@ def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any) -> 
         if not isinstance(value, np.ndarray):
             raise ArgumentError(f"{where}: expected a numpy array, {expected}, found {type(value).__name__}")
         shareable = value.flags.writeable and all(step >= 0 for step in value.strides)  # as torch has it
+        if is_changed and not shareable:
+            why = "has negative strides" if value.flags.writeable else "is read-only"
+            raise ArgumentError(f"{where}: the job changes it, and the array {why}\n  give it a copy: x.copy()")
         try:
             tensor = torch.from_numpy(value if shareable else value.copy())
         except TypeError:
@@ -191,14 +197,14 @@ def _matches(annotation: Any, value: Any) -> bool:
 
 
 def convert_results(signature: Signature, results: Any) -> Any:
-    """Return tensors in the form the annotation asks for; they are copies, the job's buffers are used again."""
+    """Return tensors that belong to the caller in the form the annotation asks for."""
     return _convert(signature.returns, results)
 
 
 def _convert(annotation: Any, value: Any) -> Any:
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Future:
-        return Future(pytree.tree_map(lambda tensor: tensor.clone(), value))
+        return Future(value)
     if annotation is None:
         return None
     if origin is tuple:
@@ -211,8 +217,8 @@ def _convert(annotation: Any, value: Any) -> Any:
     if origin is tp.Bundle:
         return pytree.tree_map(lambda tensor: _convert(args[0], tensor), value)
     if annotation is tp.Tensor:
-        return value.clone()
-    array = value.cpu().numpy().copy()
+        return value
+    array = value.contiguous().cpu().numpy()
     if annotation is tp.ListNumpy:
         return [array]
     return [[array]] if annotation is tp.ListListNumpy else array

@@ -32,11 +32,16 @@ class JobContext:
     """The state of one trace of a job function."""
 
     def __init__(
-        self, job: str, is_train: bool, make_variable: Callable[[VariableSpec, torch.device], torch.Tensor]
+        self,
+        job: str,
+        is_train: bool,
+        make_variable: Callable[[VariableSpec, torch.device], torch.Tensor],
+        default_dtype: torch.dtype = torch.float32,
     ) -> None:
         """Start a trace; `make_variable` gives the tensor that stands for a variable."""
         self.job = job
         self.is_train = is_train
+        self.default_dtype = default_dtype  # of variables that name none
         self.variables: dict[str, VariableSpec] = {}
         self.minimized: tuple[Optimizer, torch.Tensor] | None = None
         self.watches: list[Watch] = []
@@ -105,6 +110,11 @@ class JobContext:
             raise ArgumentError(
                 f'job "{self.job}", variable "{spec.name}": expected {known.dtype} {known.shape} as before, '
                 f"found {spec.dtype} {spec.shape}"
+            )
+        if known is not None and known.trainable != spec.trainable:
+            raise ArgumentError(
+                f'job "{self.job}", variable "{spec.name}": expected trainable={known.trainable} as before, '
+                f"found trainable={spec.trainable}"
             )
         if known is None:
             self.variables[spec.name] = spec

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
+import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future as AsyncResult
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, get_args
 
+import torch
 from torch.utils import _pytree as pytree
 
 from oneop import typing as tp
@@ -18,9 +17,11 @@ from oneop.errors import ArgumentError
 from oneop.jobs.annotations import Signature, bind_values, check_returns, convert_results, read_signature
 from oneop.jobs.context import current_context
 from oneop.jobs.function_config import FunctionConfig
-from oneop.jobs.job import CompiledJob, compile_traced
+from oneop.jobs.job import Compilation, CompiledJob
+from oneop.jobs.pending import LostErrors, Pending
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.profile import JobProfile, profile_job
+from oneop.jobs.trace import TracedJob, TraceRequest
 
 if TYPE_CHECKING:
     from oneop._core import JobEntry
@@ -33,20 +34,29 @@ def global_function(
     function_config: FunctionConfig | None = None,
     *,
     backend: str | None = None,
+    name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Job]:
     """Make a job of a function whose parameters and result are annotated, see `oneop.typing`.
 
     A "predict" job computes; a "train" job also updates its variables and must call `minimize`. It is traced at its
-    first call. `backend` is "planned" (our own), "inductor" (torch.compile of the traced graph) or "eager".
+    first call. `backend` is "planned" (our own), "inductor" (torch.compile of the traced graph) or "eager". `name` is
+    what errors and checkpoints call the job, by default the function's name.
     """
     if isinstance(type, FunctionConfig):  # the older order of arguments
         function_config = type
         type = "predict"
     if type not in ("predict", "train"):
         raise ArgumentError(f'global_function: expected type "predict" or "train", found {type!r}')
-    chosen = backend or (function_config or FunctionConfig()).backend
+    config = function_config or FunctionConfig()
     scope = sys._getframe(1).f_locals  # for annotations that are strings
-    return lambda fn: Job(fn, is_train=type == "train", backend=chosen, scope=scope)
+    return lambda fn: Job(
+        fn,
+        is_train=type == "train",
+        backend=backend or config.backend,
+        scope=scope,
+        name=name,
+        data_type=config.data_type,
+    )
 
 
 class Job(JobEntry):
@@ -56,17 +66,37 @@ class Job(JobEntry):
     """
 
     def __init__(
-        self, fn: Callable[..., Any], *, is_train: bool, backend: str, scope: Mapping[str, Any] | None = None
+        self,
+        fn: Callable[..., Any],
+        *,
+        is_train: bool,
+        backend: str,
+        scope: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        data_type: torch.dtype = torch.float32,
     ) -> None:
         """Read the annotations of the function. Raises `ArgumentError` if they are missing or wrong."""
         functools.update_wrapper(self, fn)
-        self._name = fn.__name__
-        self._fn = fn
+        self._name = name or fn.__name__
         self._signature = read_signature(fn, self._name, scope)
         self._is_train = is_train
-        self._backend = backend
-        self._compiled: CompiledJob | None = None
-        self._lock = threading.Lock()
+        self._compilation = Compilation(
+            TraceRequest(
+                name=self._name,
+                # Neither of these may lead back to the job: it would live until the garbage collector comes.
+                fn=functools.partial(_body, fn, self._signature),
+                owner=weakref.ref(self),
+                inputs=tuple(self._signature.input_specs()),
+                is_train=is_train,
+                data_type=data_type,
+                has_fused_updates=backend != "inductor",  # which cannot compile them
+            ),
+            backend=backend,
+            from_host=_is_for_arrays(self._signature),
+            check=functools.partial(_check, self._signature),
+        )
+        self._entered: tuple[CompiledJob, int] | None = None
+        self._lost = LostErrors(self._name)
 
     def __repr__(self) -> str:
         """Return the name and kind of the job."""
@@ -77,68 +107,65 @@ class Job(JobEntry):
         return self.compile().view_plan()
 
     def profile(self, count: int = 20) -> JobProfile:
-        """Run the job `count` times on what its inputs hold, and return the time and bytes of each step.
+        """Run the job `count` times on what its buffers hold, and return the time and bytes of each step.
 
-        A train job changes its variables by that.
+        Variables are put back afterwards, and the runs count as no steps.
         """
         return profile_job(self.compile(), count)
 
     def compile(self) -> CompiledJob:
-        """Trace and plan the job now instead of at its first call."""
-        with self._lock:
-            if self._compiled is None:
-                if current_context() is not None:
-                    raise ArgumentError(
-                        f'job "{self._name}" is called inside another job\n  call the function itself there'
-                    )
-                compiled = compile_traced(
-                    self._name,
-                    self._body,
-                    self._signature.input_specs(),
-                    is_train=self._is_train,
-                    backend=self._backend,
-                    from_host=_is_for_arrays(self._signature),
-                )
-                check_returns(self._signature, compiled.traced.output_spec)
-                self._compiled = compiled
-                if _takes_arrays_only(compiled, self._signature):
-                    _enter(self, compiled)
-            return self._compiled
+        """Trace and plan the job now instead of at its first call, or again if an op was registered again since."""
+        if current_context() is not None:
+            raise ArgumentError(f'job "{self._name}" is called inside another job\n  call the function itself there')
+        compiled = self._compilation.get()
+        if self._entered != (compiled, compiled.epoch):
+            self._enter(compiled)
+        return compiled
 
-    def _body(self, *flat: Any) -> Any:
-        return self._fn(*self._signature.nest(flat))
+    def _enter(self, compiled: CompiledJob) -> None:
+        """Let plain calls go to the compiled job, as long as no op is registered."""
+        self._entered = compiled, compiled.epoch
+        bound = compiled.bound
+        if bound is None or not _takes_arrays_only(compiled, self._signature):
+            core().leave_job(self)
+            return
+        try:
+            dtypes = [[buffer.numpy().dtype for buffer in buffers] for buffers in (bound.inputs, bound.outputs)]
+        except TypeError:  # numpy has no such dtype
+            core().leave_job(self)
+            return
+        as_tuple = not compiled.traced.output_spec.is_leaf()
+        core().enter_job(
+            self, bound.program, bound.inputs, dtypes[0], bound.outputs, dtypes[1], as_tuple, compiled.epoch
+        )
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        values = bind_values(self._signature, args, kwargs)
-        compiled = self.compile()
         if self._signature.is_callback:
-            return _Pending(_worker().submit(self._run, compiled, values))
+            self._lost.raise_first()
+        compiled = self.compile()
+        values = bind_values(self._signature, args, kwargs, compiled.traced.changed_inputs)
+        if self._signature.is_callback:
+            values = [value.clone() for value in values]  # the caller may change its own as soon as this returns
+            return Pending(self._name, lambda: self._run(compiled, values), self._lost)
         return self._run(compiled, values)
 
     def _run(self, compiled: CompiledJob, values: list[Any]) -> Any:
-        with compiled.lock:
-            flat = compiled.run(values)
-            return convert_results(self._signature, pytree.tree_unflatten(flat, compiled.traced.output_spec))
+        flat = compiled.call(values)
+        return convert_results(self._signature, pytree.tree_unflatten(flat, compiled.traced.output_spec))
 
 
-class _Pending:
-    """A run on its way: call it with a function that takes the result."""
-
-    def __init__(self, result: AsyncResult[Any]) -> None:
-        self._result = result
-
-    def __call__(self, callback: Callable[[Any], object]) -> None:
-        self._result.add_done_callback(lambda done: callback(done.result()))
-
-    def wait(self) -> Any:
-        """Return the result when it is there; raises what the job raised."""
-        return self._result.result()
+def _body(fn: Callable[..., Any], signature: Signature, *flat: Any) -> Any:
+    return fn(*signature.nest(flat))
 
 
-@functools.cache
-def _worker() -> ThreadPoolExecutor:
-    """Return the one thread on which asynchronous jobs run, in order."""
-    return ThreadPoolExecutor(1, thread_name_prefix="oneop-job")
+def _check(signature: Signature, traced: TracedJob) -> None:
+    check_returns(signature, traced.output_spec)
+    if signature.is_callback and traced.changed_inputs:
+        name = traced.inputs[traced.changed_inputs[0]].name
+        raise ArgumentError(
+            f'job "{traced.name}", parameter "{name}": the job changes it, and its result is a Callback: '
+            f"the caller could not know when\n  change a copy: {name} = {name}.clone()"
+        )
 
 
 def _is_for_arrays(signature: Signature) -> bool:
@@ -156,10 +183,10 @@ def _takes_arrays_only(compiled: CompiledJob, signature: Signature) -> bool:
     bound = compiled.bound
     plain = (
         bound is not None
-        and not compiled.needs_prologue
-        and not compiled.has_watches
+        and compiled.traced.optimizer is None
+        and not compiled.traced.watches
         and not signature.is_callback
-        and not bound.changes_inputs
+        and not compiled.traced.changed_inputs
         and compiled.traced.device.type == "cpu"
         and all(isinstance(p, tp.Placeholder) and p.kind == "Numpy" for _, p in signature.parameters)
     )
@@ -168,14 +195,3 @@ def _takes_arrays_only(compiled: CompiledJob, signature: Signature) -> bool:
         return False
     returns = [signature.returns] if spec.is_leaf() else list(getattr(signature.returns, "__args__", ()))
     return bool(returns) and all(kind in (tp.Numpy, Ellipsis) for kind in returns)
-
-
-def _enter(job: Job, compiled: CompiledJob) -> None:
-    bound = compiled.bound
-    assert bound is not None
-    try:
-        inputs, outputs = ([buffer.numpy().dtype for buffer in buffers] for buffers in (bound.inputs, bound.outputs))
-    except TypeError:  # numpy has no such dtype
-        return
-    as_tuple = not compiled.traced.output_spec.is_leaf()
-    core().enter_job(job, bound.program, bound.inputs, inputs, bound.outputs, outputs, as_tuple)

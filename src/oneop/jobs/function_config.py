@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from oneop.errors import ArgumentError
+
 
 class FunctionConfig:
     """Settings of a job; setters of older programs that have no meaning here are accepted."""
@@ -11,11 +13,13 @@ class FunctionConfig:
     def __init__(self) -> None:
         """Start with the usual settings."""
         self.backend = "planned"
-        self._data_type = torch.float32
+        self.data_type = torch.float32
 
     def default_data_type(self, value: torch.dtype = torch.float32) -> None:
-        """Set the dtype of variables that name none."""
-        self._data_type = value
+        """Set the dtype of variables that name none. Raises `ArgumentError` for what is no dtype."""
+        if not isinstance(value, torch.dtype):
+            raise ArgumentError(f"default_data_type: expected a dtype such as oneop.float32, found {value!r}")
+        self.data_type = value
 
     def default_logical_view(self, value: object = None) -> None:
         """Accept a view; there is one only."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +10,10 @@ import torch
 from torch.utils import _pytree as pytree
 
 from oneop.errors import ArgumentError
-from oneop.jobs.job import CompiledJob, compile_traced
+from oneop.jobs.job import Compilation, CompiledJob
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.profile import JobProfile, profile_job
-from oneop.jobs.trace import InputSpec
+from oneop.jobs.trace import InputSpec, TraceRequest
 
 
 class TensorJob:
@@ -31,10 +32,22 @@ class TensorJob:
             raise ArgumentError(
                 f'job "{name}": its inputs must be on one device, found {found}\n  move them: x.to(device)'
             )
-        device = devices.pop() if devices else None
-        self.compiled: CompiledJob = compile_traced(name, fn, specs, is_train=False, backend=backend, device=device)
+        request = TraceRequest(
+            name=name,
+            fn=fn,
+            inputs=tuple(specs),
+            is_train=False,
+            owner=weakref.ref(self),
+            device=devices.pop() if devices else None,
+        )
+        self._compilation = Compilation(request, backend=backend)
         self._expected = [(spec.shape, spec.dtype) for spec in specs]
-        self._is_single = self.compiled.traced.output_spec.is_leaf()
+        self._compilation.get()
+
+    @property
+    def compiled(self) -> CompiledJob:
+        """The job, ready to run; traced again if an op was registered again since."""
+        return self._compilation.get()
 
     def __call__(self, *inputs: torch.Tensor) -> Any:
         """Run the job. Raises `ArgumentError` for other shapes or dtypes than those it was traced for."""
@@ -43,10 +56,10 @@ class TensorJob:
             for value, (shape, dtype) in zip(inputs, self._expected, strict=True)
         ):
             self._refuse(inputs)
-        with self.compiled.lock:
-            given = [value.detach() if value.requires_grad else value for value in inputs]
-            results = [result.clone() for result in self.compiled.run(given)]
-        return results[0] if self._is_single else pytree.tree_unflatten(results, self.compiled.traced.output_spec)
+        compiled = self._compilation.get()
+        results = compiled.call([value.detach() if value.requires_grad else value for value in inputs])
+        spec = compiled.traced.output_spec
+        return results[0] if spec.is_leaf() else pytree.tree_unflatten(results, spec)
 
     def _refuse(self, inputs: Sequence[Any]) -> None:
         traced = self.compiled.traced
@@ -104,5 +117,6 @@ class Graph:
         )
         job = self._jobs.get(key)
         if job is None:
-            job = self._jobs[key] = TensorJob(type(self).__name__, self.build, inputs, self.backend)
+            made = TensorJob(type(self).__name__, self.build, inputs, self.backend)
+            job = self._jobs.setdefault(key, made)  # another thread may have made it meanwhile
         return job

@@ -2,87 +2,160 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._library.utils import is_impure
 
+from oneop._runtime import core
 from oneop.errors import ArgumentError
 from oneop.jobs.device import DeviceRunner
+from oneop.jobs.locks import no_modes, tracing_alone
 from oneop.jobs.passes import simplify
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.planner import JobPlan, plan_job
 from oneop.jobs.program import BoundJob, bind_job
-from oneop.jobs.session import current_session
-from oneop.jobs.trace import InputSpec, TracedJob, trace_job
+from oneop.jobs.ranks import alike_on_all_ranks
+from oneop.jobs.schema import is_op, is_ours
+from oneop.jobs.session import Draft, Session, current_session
+from oneop.jobs.trace import TracedJob, TraceRequest, trace_job
+from oneop.jobs.write_back import check_changed_inputs
 
 BACKENDS = ("planned", "inductor", "eager")
 
 
 class CompiledJob:
-    """A traced job with a way to run it. Tensors in, tensors out; what comes out is overwritten by the next run."""
+    """A traced job with a way to run it.
 
-    def __init__(self, traced: TracedJob, backend: str, from_host: bool) -> None:
+    `call` is the only way from tensors to results; the quick way in C++ for plain arrays goes through the same gate. A
+    run sets up everything it needs and leaves nothing behind in the plan but the contents of buffers, which the next
+    run overwrites before it reads them.
+    """
+
+    def __init__(self, traced: TracedJob, backend: str, ops: Any, variables: Any, from_host: bool) -> None:
         """Simplify, plan and bind the graph, as the backend needs it.
 
-        `from_host`: all inputs come from the CPU's memory and all results go there.
+        `ops` is what all ops were before the trace, `variables` the lock of the session. `from_host`: all inputs come
+        from the CPU's memory and all results go there.
         """
         self.traced = traced
         self.backend = backend
-        self.lock = threading.RLock()
-        self._session = current_session()
+        self._ops = ops
         simplify(traced.graph)
+        self.gate = core().JobGate(traced.name, variables if traced.held else None, traced.changes_held)
         self.bound: BoundJob | None = None
         self.runner: DeviceRunner | None = None
         self._function: Callable[..., Sequence[torch.Tensor]] | None = None
         if backend == "planned" and not traced.is_spread:  # collectives have buffers of their own
-            self.bound = bind_job(plan_job(traced))
+            self.bound = bind_job(plan_job(traced), self.gate)
             if traced.device.type == "cuda":
                 self.runner = DeviceRunner(self.bound, from_host=from_host)
         elif backend == "inductor":
+            _refuse_dropped_calls(traced)
             self._function = torch.compile(traced.graph, backend="inductor", fullgraph=True)
         else:
             self._function = traced.graph
-        self.needs_prologue = traced.optimizer is not None
-        self.has_watches = bool(traced.watches)
+        if traced.is_spread:
+            assert self._function is not None
+            self._function = alike_on_all_ranks(traced, self._function)
 
-    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Run once and return the results. The caller holds `lock` until it has read them."""
-        self.prologue()
-        outputs = self._run_bound(inputs) if self.bound else self._run_function(inputs)
-        self.epilogue(outputs)
-        return list(outputs[: self.traced.num_outputs])
+    @property
+    def epoch(self) -> int:
+        """The state of the registry at which the ops were last seen to be those that were traced."""
+        return self._ops.epoch  # type: ignore[no-any-return]
 
-    def _run_bound(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        if self.runner is not None:
-            return self.runner.run(inputs)
+    def is_current(self) -> bool:
+        """Tell whether all ops are still those that were traced; if not, the job must be traced again."""
+        return self._ops.epoch == core().registry_epoch() or self._ops.are_current()  # type: ignore[no-any-return]
+
+    def call(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Run once; return results that belong to the caller. Inputs that the job changes are changed, as eagerly.
+
+        A step that fails does not count. Watched blobs go to their callbacks when the run is over, so a callback may
+        call jobs, this one too.
+        """
+        traced = self.traced
+        if traced.changed_inputs:
+            check_changed_inputs(traced, inputs)
+        with self.gate:
+            outputs = [value.clone() for value in self._step(inputs)]
+        for watch, value in zip(traced.watches, outputs[traced.num_outputs :], strict=True):
+            watch.callback(value.cpu().numpy())
+        return outputs[: traced.num_outputs]
+
+    def time_steps(self, count: int) -> list[float]:
+        """Run the steps on what the buffers hold and return their least seconds; variables stay as they are."""
         assert self.bound is not None
+        with self.gate, no_modes(), torch.no_grad():
+            before = [value.clone() for value in self.traced.held] if self.traced.changes_held else []
+            try:
+                self._set_rate()
+                return self.bound.program.profile(count)  # type: ignore[no-any-return]
+            finally:
+                for value, old in zip(self.traced.held, before, strict=bool(before)):
+                    value.copy_(old)
+
+    # --- one step, in the gate --------------------------------------------------------------------------------------
+
+    def _step(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        traced = self.traced
+        self._set_rate()
+        versions = [] if self.bound else [value._version for value in traced.held]
+        try:
+            outputs, changed = self._run_bound(inputs) if self.bound else self._run_function(inputs)
+        except BaseException as error:
+            if traced.changes_held:
+                error.add_note(self._what_failed(versions))
+            raise
+        if traced.count is not None:
+            traced.count.value += 1
+        for number in traced.changed_inputs:
+            inputs[number].copy_(changed[number])
+        return outputs
+
+    def _set_rate(self) -> None:
+        """Set the learning rate of this step."""
+        traced = self.traced
+        if traced.optimizer is not None and traced.rate is not None and traced.count is not None:
+            traced.rate.fill_(traced.optimizer.schedule.rate(int(traced.count.value)))
+
+    def _run_bound(self, inputs: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor]]:
+        assert self.bound is not None
+        if self.runner is not None:
+            return self.runner.run(inputs), self.bound.inputs
         for buffer, value in zip(self.bound.inputs, inputs, strict=True):
             buffer.copy_(value)
         self.bound.run()
-        return self.bound.outputs
+        return self.bound.outputs, self.bound.inputs
 
-    def _run_function(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    def _run_function(self, inputs: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor]]:
         assert self._function is not None
         given = [value.to(self.traced.device) for value in inputs]
+        for number in self.traced.changed_inputs:  # a run that fails leaves the caller's tensors alone
+            given[number] = inputs[number].to(self.traced.device, copy=True)
         rates = [self.traced.rate] if self.traced.rate is not None else []
-        with torch.no_grad():
-            return list(self._function(given, list(self.traced.held), rates))
+        with no_modes(), torch.no_grad():
+            return list(self._function(given, list(self.traced.held), rates)), given
 
-    def prologue(self) -> None:
-        """Set the learning rate of this step."""
+    def _what_failed(self, versions: Sequence[int]) -> str:
+        """Say what a step that failed has changed."""
         traced = self.traced
-        if traced.optimizer is None or traced.rate is None:
-            return
-        steps = self._session.counters[f"{traced.name}/steps"]
-        traced.rate.fill_(traced.optimizer.schedule.rate(int(steps)))
-        steps += 1
+        half: list[str] = []
+        if self.bound is not None:
+            failed = self.bound.program.failed_at
+            spans = list(zip([0, *self.bound.ends], self.bound.ends, self.bound.plan.steps, strict=False))
+            changed = traced.held_changed_by({step.node for _, end, step in spans if end <= failed})
+            half = traced.held_changed_by({step.node for start, end, step in spans if start <= failed < end})
+        else:
+            pairs = zip(traced.held_names, traced.held, versions, strict=True)
+            changed = [name for name, value, version in pairs if value._version != version]
+        parts = [f"it had changed {', '.join(changed)}"] if changed else []
+        parts += [f"it failed while changing {', '.join(half)}"] if half else []
+        what = ", and ".join(parts) or "it changed no variable"
+        return f'job "{traced.name}": the step failed and does not count; {what}'
 
-    def epilogue(self, outputs: Sequence[torch.Tensor]) -> None:
-        """Hand watched blobs to their callbacks."""
-        for watch, value in zip(self.traced.watches, outputs[self.traced.num_outputs :], strict=True):
-            watch.callback(value.detach().cpu().numpy().copy())
+    # --- the plan ---------------------------------------------------------------------------------------------------
 
     def view_plan(self) -> PlanView:
         """Return the plan for people, with how it is run."""
@@ -96,17 +169,58 @@ class CompiledJob:
         return self.bound.plan
 
 
-def compile_traced(
-    name: str,
-    fn: Callable[..., Any],
-    inputs: Sequence[InputSpec],
-    *,
-    is_train: bool,
-    backend: str,
-    from_host: bool = False,
-    device: torch.device | None = None,
-) -> CompiledJob:
-    """Trace a function and prepare it to run."""
-    if backend not in BACKENDS:
-        raise ArgumentError(f'job "{name}": expected a backend of {", ".join(BACKENDS)}, found {backend!r}')
-    return CompiledJob(trace_job(name, fn, inputs, is_train, current_session(), device), backend, from_host)
+def _refuse_dropped_calls(traced: TracedJob) -> None:
+    """Raise `ArgumentError` for ops without results that torch.compile would leave out."""
+    for node in traced.graph.graph.nodes:
+        if is_op(node) and not node.target._schema.returns and not is_impure(node.target):
+            raise ArgumentError(
+                f'job "{traced.name}": the backend "inductor" drops {node.target}, which returns nothing and has no '
+                'declared effect\n  use the backend "planned", which keeps it'
+            )
+
+
+class Compilation:
+    """How a job is compiled, and the result: made at first use, and again when an op of it was registered again."""
+
+    def __init__(
+        self,
+        request: TraceRequest,
+        *,
+        backend: str,
+        from_host: bool = False,
+        check: Callable[[TracedJob], None] | None = None,
+    ) -> None:
+        """Keep what is needed. `check` raises where the traced job is not what its maker can use."""
+        self._request = request
+        self._backend = backend
+        self._from_host = from_host
+        self._check = check
+        self._compiled: CompiledJob | None = None
+        self._session: Session | None = None  # that of the first trace: a job keeps its variables
+
+    def get(self) -> CompiledJob:
+        """Return the compiled job. Raises what tracing or planning raises; nothing is kept then."""
+        compiled = self._compiled
+        if compiled is not None and compiled.is_current():
+            return compiled
+        with tracing_alone(f'tracing job "{self._request.name}"'), no_modes():
+            compiled = self._compiled
+            if compiled is None or not compiled.is_current():
+                compiled = self._compiled = self._compile()
+            return compiled
+
+    def _compile(self) -> CompiledJob:
+        name = self._request.name
+        if self._backend not in BACKENDS:
+            raise ArgumentError(f'job "{name}": expected a backend of {", ".join(BACKENDS)}, found {self._backend!r}')
+        ops = core().OpsSeen()  # before the trace: what is registered while it goes on makes it old
+        session = self._session or current_session()
+        draft = Draft(session)
+        traced = trace_job(self._request, draft)
+        ops.keep({node.target._opname for node in traced.graph.graph.nodes if is_ours(node)})
+        compiled = CompiledJob(traced, self._backend, ops, session.lock, self._from_host)
+        if self._check is not None:
+            self._check(traced)
+        draft.commit()
+        self._session = session
+        return compiled

@@ -1,5 +1,8 @@
 """Optimizers of train jobs. An update is traced with the rest of the step, as torch's fused in-place ops.
 
+All that an optimizer keeps belongs to one variable, Adam's step count too, as in torch. So it does not depend on which
+job trains the variable, or how that job is called.
+
 A loss of several elements counts as its mean: the gradients that reach the update are those of the sum, divided by the
 number of elements, as upstream does. `watch_diff` shows them before that division.
 """
@@ -72,19 +75,16 @@ class Optimizer:
         """Return what must be kept for one variable."""
         raise NotImplementedError
 
-    def make_shared_state(self, device: torch.device) -> State:
-        """Return what must be kept once for all variables of a job."""
-        return {}
-
     def update(
         self,
         values: list[torch.Tensor],
         grads: list[torch.Tensor],
         states: list[State],
-        shared: State,
         rate: torch.Tensor,
+        *,
+        is_fused: bool,
     ) -> None:
-        """Change values and states in place."""
+        """Change values and states in place; by torch's fused ops if `is_fused`, which not every compiler knows."""
         raise NotImplementedError
 
     def clip(self, grads: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -120,10 +120,18 @@ class SGD(Optimizer):
         values: list[torch.Tensor],
         grads: list[torch.Tensor],
         states: list[State],
-        shared: State,
         rate: torch.Tensor,
+        *,
+        is_fused: bool,
     ) -> None:
         """Step against the gradient."""
+        if not is_fused:
+            for value, grad, state in zip(values, grads, states, strict=True):
+                step = grad + value * self._weight_decay if self._weight_decay else grad
+                if self._momentum:
+                    step = state["momentum"].mul_(self._momentum).add_(step)
+                value.sub_(step * rate)
+            return
         torch.ops.aten._fused_sgd_.tensor_lr(
             values,
             grads,
@@ -165,30 +173,32 @@ class Adam(Optimizer):
         )
 
     def make_state(self, value: torch.Tensor) -> State:
-        """Return the two running means."""
-        return {"mean": torch.zeros_like(value), "square": torch.zeros_like(value)}
-
-    def make_shared_state(self, device: torch.device) -> State:
-        """Return the number of steps, for the bias correction."""
-        return {"step": torch.zeros((), dtype=torch.float32, device=device)}
+        """Return the two running means and the number of steps, for the bias correction."""
+        step = torch.zeros((), dtype=torch.float32, device=value.device)
+        return {"mean": torch.zeros_like(value), "square": torch.zeros_like(value), "step": step}
 
     def update(
         self,
         values: list[torch.Tensor],
         grads: list[torch.Tensor],
         states: list[State],
-        shared: State,
         rate: torch.Tensor,
+        *,
+        is_fused: bool,
     ) -> None:
         """Step along the corrected means."""
-        shared["step"].add_(1)
+        torch._foreach_add_([state["step"] for state in states], 1)
+        if not is_fused:
+            for value, grad, state in zip(values, grads, states, strict=True):
+                self._update_one(value, grad, state, rate)
+            return
         self._op(
             values,
             grads,
             [state["mean"] for state in states],
             [state["square"] for state in states],
             [],
-            [shared["step"]] * len(values),
+            [state["step"] for state in states],
             lr=rate,
             beta1=self._betas[0],
             beta2=self._betas[1],
@@ -198,8 +208,26 @@ class Adam(Optimizer):
             maximize=False,
         )
 
+    def _decay(self, value: torch.Tensor, grad: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
+        """Return the gradient with the weight decay in it."""
+        return grad + value * self._weight_decay if self._weight_decay else grad
+
+    def _update_one(self, value: torch.Tensor, grad: torch.Tensor, state: State, rate: torch.Tensor) -> None:
+        """Do in single ops what the fused op does."""
+        first, second = self._betas
+        grad = self._decay(value, grad, rate)
+        state["mean"].lerp_(grad, 1 - first)
+        state["square"].mul_(second).addcmul_(grad, grad, value=1 - second)
+        root = state["square"].sqrt() / (1 - second ** state["step"]).sqrt()
+        value.sub_(rate / (1 - first ** state["step"]) * state["mean"] / (root + self._epsilon))
+
 
 class AdamW(Adam):
     """Adam with decoupled weight decay."""
 
     _op = staticmethod(torch.ops.aten._fused_adamw_.tensor_lr)
+
+    def _decay(self, value: torch.Tensor, grad: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
+        """Shrink the value and leave the gradient alone."""
+        value.mul_(1 - rate * self._weight_decay)
+        return grad

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from oneop.jobs.schema import aten, changed_inputs, is_op, is_ours, is_random, is_view
+from oneop.jobs.schema import aten, changed_inputs, has_effects, is_op, is_ours, is_random, is_view, roots_of
 
 _NOTHING = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
 
@@ -39,9 +39,10 @@ def _is_needless_expand(node: Node) -> bool:
 
 
 def drop_dead(graph: Graph) -> None:
-    """Remove ops whose results nobody uses and that change nothing."""
+    """Remove ops whose results nobody uses and that change nothing; what has effects stays, in order."""
     for node in reversed(list(graph.nodes)):
-        if node.op in ("call_function", "get_attr") and not node.users and not changed_inputs(node):
+        is_kept = is_op(node) and has_effects(node.target)
+        if node.op in ("call_function", "get_attr") and not node.users and not is_kept:
             graph.erase_node(node)
 
 
@@ -51,40 +52,23 @@ def merge_common(graph: Graph) -> None:
     Ops of ours are left alone, since a kernel may keep state, and so is whatever touches a tensor that is changed in
     place before, or makes one that is changed later: each change is meant for its own.
     """
-    written: set[Node] = set()
-    for node in graph.nodes:
-        for argument in changed_inputs(node):
-            written |= _views_of_same(argument)
+    roots = roots_of(graph)
+    written = {roots[argument] for node in graph.nodes for argument in changed_inputs(node)}
     seen: dict[Any, Node] = {}
     changed: set[Node] = set()
     for node in list(graph.nodes):
-        for argument in changed_inputs(node):
-            changed |= _views_of_same(argument)
+        changed |= {roots[argument] for argument in changed_inputs(node)}
         if not is_op(node) or is_ours(node) or is_random(node.target) or node.target._schema.is_mutable:
             continue
         if node in written and not is_view(node.target):
             continue
-        if any(argument in changed for argument in node.all_input_nodes):
+        if any(roots[argument] in changed for argument in node.all_input_nodes):
             continue
         key = _key_of(node)
         first = seen.setdefault(key, node)
         if first is not node:
             node.replace_all_uses_with(first)
             graph.erase_node(node)
-
-
-def _views_of_same(node: Node) -> set[Node]:
-    """Return the node, what it is a view of, and all views of that."""
-    root = node
-    while is_op(root) and is_view(root.target):
-        root = root.args[0]  # type: ignore[assignment]
-    found, queue = set(), [root]
-    while queue:
-        one = queue.pop()
-        if one not in found:
-            found.add(one)
-            queue += [user for user in one.users if is_op(user) and is_view(user.target) and user.args[0] is one]
-    return found
 
 
 def _key_of(node: Node) -> Any:

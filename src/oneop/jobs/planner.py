@@ -19,6 +19,8 @@ from oneop.jobs.memory import Lifetime, MemoryPlan, plan_memory
 from oneop.jobs.schema import (
     CONSTANT_MAKERS,
     changed_inputs,
+    changed_results,
+    changes_layout,
     full_arguments,
     is_getitem,
     is_op,
@@ -26,6 +28,7 @@ from oneop.jobs.schema import (
     is_pointwise,
     is_view,
     out_variant,
+    tensors_of,
 )
 from oneop.jobs.trace import TracedJob
 
@@ -57,7 +60,8 @@ class Step:
     name: str
     kernel: str = ""  # file:line
     outputs: list[tuple[Buffer, torch.Tensor]] = field(default_factory=list)  # with the fake tensor
-    copies: dict[Node, Buffer] = field(default_factory=dict)  # inputs that must be contiguous and are not
+    numbers: tuple[int, ...] = ()  # of the outputs among the results of the call: some may be changed arguments
+    copies: dict[int, Buffer] = field(default_factory=dict)  # tensor inputs that must be contiguous and are not
     tmp: Buffer | None = None
     in_place: bool = False
     cpu_tmp_bytes: int = 0  # scratch of a kernel on the CPU
@@ -156,7 +160,7 @@ class _Planner:
         if is_getitem(node):
             source, number = node.args
             results = self.results_of.get(source)  # type: ignore[arg-type]
-            self.buffer_of[node] = results[number] if results else self.buffer_of[source]  # type: ignore[index]
+            self.buffer_of[node] = self.buffer_of[source] if results is None else results[number]  # type: ignore[index]
             return
         if not is_op(node):
             raise ArgumentError(
@@ -166,15 +170,15 @@ class _Planner:
         if is_view(node.target):
             self.buffer_of[node] = self.buffer_of[node.args[0]]  # type: ignore[index]
             return
-        changed = changed_inputs(node)
-        if changed:
-            self.steps.append(Step(kind="torch", node=node, name=str(node.target)))
-            self.buffer_of[node] = self.buffer_of[changed[0]]
-            return
+        if changes_layout(node.target):
+            raise ArgumentError(
+                f'job "{self.traced.name}": {node.target} changes a shape in place, a plan cannot hold it\n'
+                "  use the op that returns a view, such as t() for t_()"
+            )
         if self._is_constant(node):
             self._fold(node)
             return
-        values = _values_of(node, self.traced.name)
+        values = _new_values(node, self.traced.name)
         if is_ours(node):
             self._plan_kernel(i, node, values)
         else:
@@ -202,8 +206,8 @@ class _Planner:
         self.constants[node] = node.target(*args, **node.kwargs)  # type: ignore[operator]
         self.buffer_of[node] = Buffer("constant", _nbytes(value), -1, FOREVER)
 
-    def _plan_kernel(self, i: int, node: Node, values: list[torch.Tensor]) -> None:
-        call, kind = _choose_place(node, values)
+    def _plan_kernel(self, i: int, node: Node, values: dict[int, torch.Tensor]) -> None:
+        call, kind = _choose_place(node, self.traced.device)
         step = Step(
             kind=kind,
             node=node,
@@ -216,16 +220,20 @@ class _Planner:
             self._add_outputs(i, node, values, step, {})
             self.steps.append(step)
             return
-        inputs = _tensor_inputs(node)
-        for argument in inputs:
+        inputs = tensor_inputs(node)
+        for number, argument in enumerate(inputs):
             if not call["any_strides"] and not argument.meta["val"].is_contiguous():
                 value = argument.meta["val"]
-                step.copies[argument] = Buffer("arena", value.numel() * value.dtype.itemsize, i, i)
-                self.arena.append(step.copies[argument])
+                step.copies[number] = Buffer("arena", value.numel() * value.dtype.itemsize, i, i)
+                self.arena.append(step.copies[number])
+        changed = changed_inputs(node)
         shared = {
             output: inputs[number]
             for output, number, is_mutable in call["inplace"]
-            if is_mutable and inputs[number] not in step.copies and self._is_sole_reader(inputs[number], inputs)
+            if is_mutable
+            and number not in step.copies
+            and inputs[number] not in changed
+            and self._is_sole_reader(inputs[number], inputs)
         }
         self._add_outputs(i, node, values, step, shared)
         if call["tmp_bytes"]:
@@ -233,13 +241,20 @@ class _Planner:
             self.arena.append(step.tmp)
         self.steps.append(step)
 
-    def _plan_torch(self, i: int, node: Node, values: list[torch.Tensor]) -> None:
-        all_there = isinstance(node.meta["val"], torch.Tensor) or len(values) == len(node.meta["val"])
+    def _plan_torch(self, i: int, node: Node, values: dict[int, torch.Tensor]) -> None:
+        if changed_inputs(node):
+            # An op that writes into its arguments needs no more; what it makes besides is copied.
+            step = Step(kind="python" if values else "torch", node=node, name=str(node.target))
+            self._add_outputs(i, node, values, step, {})
+            self.steps.append(step)
+            return
+        found = node.meta.get("val")
+        all_there = isinstance(found, torch.Tensor) or (bool(values) and len(values) == len(found or ()))
         has_out = all_there and out_variant(node.target) is not None
         step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
         shared = {}
         if has_out and len(values) == 1 and is_pointwise(node.target):
-            inputs = _tensor_inputs(node)
+            inputs = tensor_inputs(node)
             candidates = [
                 argument
                 for argument in inputs
@@ -259,16 +274,21 @@ class _Planner:
         """Tell whether a kernel may write over an input: it may read its other inputs at any time."""
         return len(self._readers_of(argument, inputs)) == 1
 
-    def _add_outputs(self, i: int, node: Node, values: list[torch.Tensor], step: Step, shared: dict[int, Node]) -> None:
-        """Give each output a buffer: that of a dying input if they may share it, else a new one."""
-        several = not isinstance(node.meta["val"], torch.Tensor)
+    def _add_outputs(
+        self, i: int, node: Node, values: dict[int, torch.Tensor], step: Step, shared: dict[int, Node]
+    ) -> None:
+        """Give each new result a buffer: that of a dying input if they may share it, else a new one.
+
+        `values` has them by number, `shared` by their place among them. A result that is an argument the op has changed
+        lies in that argument's buffer.
+        """
+        several = not isinstance(node.meta.get("val"), torch.Tensor)
         users = {user.args[1]: user for user in node.users if is_getitem(user)} if several else {0: node}
-        # A result that was not asked for is None; those that are there keep their numbers.
-        numbers = [i for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)] if several else [0]
-        for number, value in zip(numbers, values, strict=True):
+        results = {number: self.buffer_of[source] for number, source in changed_results(node).items()}
+        for place, (number, value) in enumerate(values.items()):
             owner = users.get(number)
             end = i if owner is None else self.last_use.get(owner, i)
-            buffer = self._share(i, shared.get(number), value, end)
+            buffer = self._share(i, shared.get(place), value, end)
             if buffer is None:
                 buffer = Buffer("output" if end == FOREVER else "arena", _nbytes(value), i, end)
                 if buffer.kind == "arena":
@@ -276,10 +296,12 @@ class _Planner:
             else:
                 step.in_place = True
             step.outputs.append((buffer, value))
+            results[number] = buffer
+        step.numbers = tuple(values)
         if several:
-            self.results_of[node] = dict(zip(numbers, (buffer for buffer, _ in step.outputs), strict=True))
+            self.results_of[node] = results
         else:
-            self.buffer_of[node] = step.outputs[0][0]
+            self.buffer_of[node] = results[0]
 
     def _share(self, i: int, source: Node | None, value: torch.Tensor, end: int) -> Buffer | None:
         if source is None or end == FOREVER:
@@ -314,15 +336,15 @@ class _Planner:
 _CPU_LANGUAGES = ("numpy", "numba", "python")
 
 
-def _choose_place(node: Node, values: list[torch.Tensor]) -> tuple[dict[str, Any], str]:
+def _choose_place(node: Node, device: torch.device) -> tuple[dict[str, Any], str]:
     """Return the call and "kernel", or "cpu" for a Python kernel in a job on a GPU."""
     try:
-        return describe_call(node, values), "kernel"
+        return describe_call(node, device.type), "kernel"
     except KernelNotFoundError:
-        if not values or values[0].device.type == "cpu":
+        if device.type == "cpu":
             raise
         try:
-            call = describe_call(node, values, on_cpu=True)
+            call = describe_call(node, "cpu")
         except KernelNotFoundError:
             call = {}
         if call.get("language") not in _CPU_LANGUAGES:
@@ -330,7 +352,7 @@ def _choose_place(node: Node, values: list[torch.Tensor]) -> tuple[dict[str, Any
         return call, "cpu"
 
 
-def describe_call(node: Node, values: list[torch.Tensor], *, on_cpu: bool = False) -> dict[str, Any]:
+def describe_call(node: Node, device_type: str) -> dict[str, Any]:
     """Return what the core says about a call of an op of ours: kernel, scratch, in-place proposals."""
     from oneop.registry import get_op
 
@@ -347,28 +369,29 @@ def describe_call(node: Node, values: list[torch.Tensor], *, on_cpu: bool = Fals
         counts = [arg.count for arg in op.outputs]
     kinds = {attr.name: attr.type for attr in op.attrs}
     given = {name: dtypes_of(kinds[name], value) for name, value in attrs.items() if value is not None}
-    device = 2 if values and values[0].device.type == "cuda" and not on_cpu else 1
-    return core().describe_call(op.name, inputs, counts, given, device)  # type: ignore[no-any-return]
+    return core().describe_call(op.name, inputs, counts, given, 2 if device_type == "cuda" else 1)  # type: ignore[no-any-return]
 
 
-def _tensor_inputs(node: Node) -> list[Node]:
+def tensor_inputs(node: Node) -> list[Node]:
+    """Return the tensors that a call is given, in the order of its arguments, each as often as it is given."""
     found: list[Node] = []
     for value in full_arguments(node):
         found += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
     return found
 
 
-def _values_of(node: Node, job: str) -> list[torch.Tensor]:
-    value = node.meta["val"]
-    values = [value] if isinstance(value, torch.Tensor) else list(value)
-    for one in values:
-        if isinstance(one, torch.Tensor) and any(not isinstance(n, int) for n in one.shape):
+def _new_values(node: Node, job: str) -> dict[int, torch.Tensor]:
+    """Return the results that are no changed arguments, by number."""
+    old = changed_results(node)
+    values = {number: value for number, value in tensors_of(node).items() if number not in old}
+    for value in values.values():
+        if any(not isinstance(n, int) for n in value.shape):
             raise ArgumentError(
                 f'job "{job}": what {node.target} gives depends on the data, and a job is planned before there are '
                 "any\n"
                 "  compute it outside the job, or use an op of fixed shape such as torch.where"
             )
-    return [one for one in values if isinstance(one, torch.Tensor)]
+    return values
 
 
 def _same_layout(a: torch.Tensor, b: torch.Tensor) -> bool:

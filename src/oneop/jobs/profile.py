@@ -51,23 +51,19 @@ def profile_job(compiled: CompiledJob, count: int) -> JobProfile:
     """Return the profile of a planned job."""
     plan = compiled.plan
     assert compiled.bound is not None
-    with compiled.lock:
-        compiled.prologue()
-        times = compiled.bound.program.profile(count)
+    times = compiled.time_steps(count)
     bandwidth = measure_bandwidth()
-    # A planned step may be several bound ones: copies of inputs go before it, those of results come last.
     steps = []
-    at = 0
-    for step in plan.steps:
-        span = 1 + len(step.copies)
+    start = 0
+    for step, end in zip(plan.steps, compiled.bound.ends, strict=True):
         nbytes = sum(_nbytes(node) for node in step.node.all_input_nodes) + sum(
             buffer.nbytes for buffer, _ in step.outputs
         )
-        seconds = sum(times[at : at + span])
+        seconds = sum(times[start:end])
         rate = nbytes / seconds / bandwidth if seconds else 0.0
         steps.append(StepProfile(name=step.name, seconds=seconds, nbytes=nbytes, of_bandwidth=rate))
-        at += span
-    for seconds in times[at:]:
+        start = end
+    for seconds in times[start:]:
         steps.append(StepProfile(name="copy of a result", seconds=seconds, nbytes=0, of_bandwidth=0.0))
     return JobProfile(job=compiled.traced.name, steps=tuple(steps), bandwidth=bandwidth)
 

@@ -10,38 +10,47 @@ import torch
 from torch.fx import Node
 
 from oneop._runtime import core
-from oneop.jobs.planner import Buffer, JobPlan, Step
-from oneop.jobs.schema import aten, changed_inputs, full_arguments, is_getitem, is_op, is_view, out_variant
+from oneop.jobs.planner import Buffer, JobPlan, Step, tensor_inputs
+from oneop.jobs.schema import (
+    aten,
+    changed_inputs,
+    changed_results,
+    full_arguments,
+    is_getitem,
+    is_op,
+    is_view,
+    out_variant,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundJob:
-    """A job with its memory. `inputs` are filled, `run` is called, `outputs` are read, by one thread at a time."""
+    """A job with its memory. `inputs` are filled, `run` is called, `outputs` are read, all inside the job's gate."""
 
     plan: JobPlan
     program: Any  # _core.JobProgram
     inputs: tuple[torch.Tensor, ...]
     outputs: tuple[torch.Tensor, ...]
     arena: torch.Tensor
-    changes_inputs: bool
+    ends: tuple[int, ...]  # for each planned step, the number of bound steps when it is done: it may be several
 
     def run(self) -> None:
         """Run all steps."""
         self.program.run()
 
 
-def bind_job(plan: JobPlan) -> BoundJob:
-    """Return the job, ready to run."""
+def bind_job(plan: JobPlan, gate: Any) -> BoundJob:
+    """Return the job, ready to run by whoever is in its gate."""
     with torch.no_grad():
-        return _Binder(plan).bind()
+        return _Binder(plan, gate).bind()
 
 
 class _Binder:
-    def __init__(self, plan: JobPlan) -> None:
+    def __init__(self, plan: JobPlan, gate: Any) -> None:
         self.plan = plan
         self.traced = plan.traced
         self.device = plan.traced.device
-        self.program = core().JobProgram()
+        self.program = core().JobProgram(gate)
         self.arena = torch.empty(max(plan.memory.size, 1), dtype=torch.uint8, device=self.device)
         self.memory: dict[int, torch.Tensor] = {}  # of buffers outside the arena
         self.env: dict[Node, Any] = {}
@@ -56,7 +65,7 @@ class _Binder:
         held = [*self.traced.held, *([self.traced.rate] if self.traced.rate is not None else [])]
         for node, value in zip(placeholders[count:], held, strict=True):
             self.env[node] = value
-        changes_inputs = False
+        ends = []
         for node in nodes:
             if node in self.plan.constants:
                 self.env[node] = self.plan.constants[node]
@@ -64,7 +73,7 @@ class _Binder:
                 self.env[node] = self.env[node.args[0]][node.args[1]]
             elif node in self.step_of:
                 self._bind_step(self.step_of[node])
-                changes_inputs |= any(self.plan.buffer_of[n].kind == "input" for n in changed_inputs(node))
+                ends.append(len(self.program))
             elif is_op(node) and is_view(node.target):
                 self.env[node] = node.target(*self._values(node.args), **self._values(node.kwargs))
         return BoundJob(
@@ -73,7 +82,7 @@ class _Binder:
             inputs=tuple(self.env[node] for node in placeholders[:count]),
             outputs=tuple(self._bind_outputs()),
             arena=self.arena,
-            changes_inputs=changes_inputs,
+            ends=tuple(ends),
         )
 
     def _tensor(self, buffer: Buffer, like: torch.Tensor) -> torch.Tensor:
@@ -94,11 +103,12 @@ class _Binder:
     def _bind_step(self, step: Step) -> None:
         node = step.node
         tensors = [self._tensor(buffer, like) for buffer, like in step.outputs]
-        if isinstance(node.meta.get("val"), torch.Tensor) and tensors:
-            self.env[node] = tensors[0]
-        elif tensors:
-            rest = iter(tensors)
-            self.env[node] = tuple(next(rest) if isinstance(v, torch.Tensor) else None for v in node.meta["val"])
+        results: dict[int, torch.Tensor] = {n: self.env[source] for n, source in changed_results(node).items()}
+        results |= dict(zip(step.numbers, tensors, strict=True))
+        if isinstance(node.meta.get("val"), torch.Tensor):
+            self.env[node] = results[0]
+        else:
+            self.env[node] = tuple(results.get(number) for number in range(len(node.meta.get("val") or ())))
         if step.kind == "kernel":
             self._bind_kernel(step, tensors)
         elif step.kind == "cpu":
@@ -106,9 +116,7 @@ class _Binder:
         elif step.kind == "python":
             self.program.add_function(self._function_of(step, tensors))
         elif changed_inputs(node):
-            arguments = self._values(full_arguments(node))
-            self._add_torch(node.target, arguments)
-            self.env[node] = self.env[changed_inputs(node)[0]]
+            self._add_torch(node.target, self._values(full_arguments(node)))
         else:
             found = out_variant(node.target)
             assert found is not None
@@ -122,51 +130,59 @@ class _Binder:
             self._add_torch(overload, arguments)
 
     def _bind_kernel(self, step: Step, tensors: list[torch.Tensor]) -> None:
-        replaced = dict(self.env)
-        for argument, buffer in step.copies.items():
-            value = argument.meta["val"]
-            copy = self._tensor(buffer, torch.empty(value.shape, dtype=value.dtype, device="meta"))
-            self._add_torch(aten.copy_.default, [copy, self.env[argument], False])
-            replaced[argument] = copy
-        arguments = torch.fx.node.map_arg(full_arguments(step.node), lambda node: replaced[node])
+        given = [self.env[argument] for argument in tensor_inputs(step.node)]
+        for number, buffer in step.copies.items():
+            like = torch.empty(given[number].shape, dtype=given[number].dtype, device="meta")
+            copy = self._tensor(buffer, like)
+            self._add_torch(aten.copy_.default, [copy, given[number], False])
+            given[number] = copy
         tmp = None
         if step.tmp is not None:
             tmp = self.arena[step.tmp.offset : step.tmp.offset + step.tmp.nbytes]
-        self.program.add_op(step.node.target._opname, tuple(arguments), tensors, tmp)  # type: ignore[union-attr]
+        self.program.add_op(step.node.target._opname, self._arguments(step, given), tensors, tmp)  # type: ignore[union-attr]
+        self._write_back(step, {number: given[number] for number in step.copies})
+
+    def _arguments(self, step: Step, given: list[torch.Tensor]) -> tuple[Any, ...]:
+        """Return the arguments of a call with these tensors in place of its tensor inputs."""
+        rest = iter(given)
+        return tuple(torch.fx.node.map_arg(full_arguments(step.node), lambda _: next(rest)))
+
+    def _write_back(self, step: Step, copies: dict[int, torch.Tensor]) -> None:
+        """Copy what an op changed in copies of its inputs to where they came from."""
+        changed = changed_inputs(step.node)
+        for number, argument in enumerate(tensor_inputs(step.node)):
+            if number in copies and argument in changed:
+                self._add_torch(aten.copy_.default, [self.env[argument], copies[number], False])
 
     def _bind_cpu_kernel(self, step: Step, tensors: list[torch.Tensor]) -> None:
         """Copy the inputs to the CPU, run the kernel there, copy the results back."""
-        copies: dict[Node, torch.Tensor] = {}
-        for argument in step.node.all_input_nodes:
+        given = []
+        for argument in tensor_inputs(step.node):
             value = argument.meta["val"]
-            copies[argument] = torch.empty(value.shape, dtype=value.dtype)
-            self._add_torch(aten.copy_.default, [copies[argument], self.env[argument], False])
-        arguments = torch.fx.node.map_arg(full_arguments(step.node), lambda node: copies[node])
+            given.append(torch.empty(value.shape, dtype=value.dtype))
+            self._add_torch(aten.copy_.default, [given[-1], self.env[argument], False])
         results = [torch.empty(tensor.shape, dtype=tensor.dtype) for tensor in tensors]
         tmp_bytes = step.cpu_tmp_bytes
         tmp = torch.empty(tmp_bytes, dtype=torch.uint8) if tmp_bytes else None
-        self.program.add_op(step.node.target._opname, tuple(arguments), results, tmp)  # type: ignore[union-attr]
+        self.program.add_op(step.node.target._opname, self._arguments(step, given), results, tmp)  # type: ignore[union-attr]
+        self._write_back(step, dict(enumerate(given)))
         for tensor, result in zip(tensors, results, strict=True):
             self._add_torch(aten.copy_.default, [tensor, result, False])
 
     def _add_torch(self, op: Any, arguments: list[Any]) -> None:
-        converted = [
-            _as_tensor(value) if str(argument.type) == "Tensor" else value
-            for argument, value in zip(op._schema.arguments, arguments, strict=True)
-        ]
         name, _, overload = op.name().partition(".")
-        self.program.add_torch(name, overload, tuple(converted))
+        self.program.add_torch(name, overload, tuple(arguments))
 
     def _function_of(self, step: Step, tensors: list[torch.Tensor]) -> Callable[[], None]:
         """Return a step for an op without an out-variant: it allocates, and its results are copied."""
         target: Any = step.node.target
         args, kwargs = self._values(step.node.args), self._values(step.node.kwargs)
+        is_single = isinstance(step.node.meta.get("val"), torch.Tensor)
 
         def run() -> None:
             results = target(*args, **kwargs)
-            found = [results] if isinstance(results, torch.Tensor) else [r for r in results if r is not None]
-            for tensor, result in zip(tensors, found, strict=True):
-                tensor.copy_(result)
+            for number, tensor in zip(step.numbers, tensors, strict=True):
+                tensor.copy_(results if is_single else results[number])
 
         return run
 
@@ -181,14 +197,3 @@ class _Binder:
             self._add_torch(aten.copy_.default, [result, self.env[node], False])
             outputs.append(result)
         return outputs
-
-
-def _as_tensor(value: Any) -> Any:
-    """Return a number as the 0-d tensor that torch itself would make of it, in full precision."""
-    if isinstance(value, bool):
-        return torch.tensor(value)
-    if isinstance(value, int):
-        return torch.tensor(value, dtype=torch.int64)
-    if isinstance(value, float):
-        return torch.tensor(value, dtype=torch.float64)
-    return value

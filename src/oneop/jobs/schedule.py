@@ -62,6 +62,11 @@ class PiecewiseConstantScheduler:
             raise ArgumentError(f"PiecewiseConstantScheduler: boundaries must rise, found {list(boundaries)}")
         self._boundaries, self._values, self._warmup = list(boundaries), [float(value) for value in values], warmup
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether every step has the same rate."""
+        return self._warmup is None and len(set(self._values)) == 1
+
     def rate(self, step: int) -> float:
         """Return the value for this step."""
         value = self._values[bisect.bisect_left(self._boundaries, step)]
@@ -82,6 +87,11 @@ class CosineScheduler:
         cosine = 0.5 * (1.0 + math.cos(math.pi * min(step, self._steps) / self._steps))
         value = self._base * ((1.0 - self._alpha) * cosine + self._alpha)
         return value * (self._warmup.factor(step) if self._warmup else 1.0)
+
+
+def is_constant(schedule: Schedule) -> bool:
+    """Tell whether a rate is known to be the same at every step."""
+    return isinstance(schedule, PiecewiseConstantScheduler) and schedule.is_constant
 
 
 def as_schedule(value: Schedule | float) -> Schedule:

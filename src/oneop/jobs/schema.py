@@ -6,7 +6,8 @@ import functools
 from typing import Any
 
 import torch
-from torch.fx import Node
+from torch._library.utils import is_impure
+from torch.fx import Graph, Node
 
 aten = torch.ops.aten
 
@@ -65,6 +66,21 @@ def is_random(op: Any) -> bool:
 
 
 @functools.cache
+def has_effects(op: Any) -> bool:
+    """Tell whether a call must be kept though nobody uses what it returns.
+
+    An op without results is only called for its effect, and a random one moves the generator that later ops draw from.
+    """
+    return not op._schema.returns or is_impure(op)
+
+
+@functools.cache
+def changes_layout(op: Any) -> bool:
+    """Tell whether an op changes the shape or strides of its argument in place, such as `t_`."""
+    return torch.Tag.inplace_view in op.tags
+
+
+@functools.cache
 def is_pointwise(op: Any) -> bool:
     """Tell whether each element of the result depends on one element of each argument."""
     return torch.Tag.pointwise in op.tags
@@ -77,10 +93,54 @@ def changed_inputs(node: Node) -> list[Node]:
     changed: list[Node] = []
     for argument, value in zip(node.target._schema.arguments, full_arguments(node), strict=False):  # type: ignore[union-attr]
         if argument.alias_info is not None and argument.alias_info.is_write:
-            changed += [
-                item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)
-            ]
+            changed += _nodes_in(value)
     return changed
+
+
+def changed_results(node: Node) -> dict[int, Node]:
+    """Return those results of an op that are arguments it has changed, by number.
+
+    All other results of an op that changes something are new tensors: an op may do both.
+    """
+    schema = node.target._schema  # type: ignore[union-attr]
+    found: dict[int, Node] = {}
+    for number, result in enumerate(schema.returns):
+        if result.alias_info is None:
+            continue
+        for argument, value in zip(schema.arguments, full_arguments(node), strict=False):
+            names = argument.alias_info.before_set if argument.alias_info is not None else set()
+            if isinstance(value, Node) and names & result.alias_info.before_set:
+                found[number] = value
+    return found
+
+
+def tensors_of(node: Node) -> dict[int, torch.Tensor]:
+    """Return the results of a call that are tensors, by number, as fake tensors."""
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return {0: value}
+    return {i: item for i, item in enumerate(value or ()) if isinstance(item, torch.Tensor)}
+
+
+def roots_of(graph: Graph) -> dict[Node, Node]:
+    """Return for each tensor of a graph the node that made its memory: itself, unless it is a view or was changed."""
+    roots: dict[Node, Node] = {}
+    for node in graph.nodes:
+        source: Any = node
+        if is_getitem(node):
+            call, number = node.args
+            if is_op(call):
+                source = changed_results(call).get(number, call if is_view(call.target) else node)
+        elif is_op(node) and is_view(node.target):
+            source = node.args[0]
+        elif changed_inputs(node):
+            source = changed_results(node).get(0, node)
+        roots[node] = roots.get(source, source)
+    return roots
+
+
+def _nodes_in(value: Any) -> list[Node]:
+    return [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
 
 
 def full_arguments(node: Node) -> list[Any]:

@@ -1,5 +1,8 @@
 """Tracing: from a job function to one graph of forward, backward and update.
 
+One job is traced at a time, whatever mode the calling thread is in: a job does not depend on where it is called first.
+What a trace makes (variables, optimizer state) is part of the session only when the whole trace has succeeded.
+
 The function runs twice. A first run with fake tensors finds out which variables, placements and losses it has; then the
 variables are made and the whole step is traced by torch's make_fx. What comes out is a flat list of torch ops on the
 inputs, the variables and the state of the optimizer; nothing of Python is left in it.
@@ -7,8 +10,10 @@ inputs, the variables and the state of the optimizer; nothing of Python is left 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -17,10 +22,14 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.utils import _pytree as pytree
 
 from oneop.errors import ArgumentError
+from oneop.jobs.captured import unchanged_captures
 from oneop.jobs.consistent import ConsistentView, view_of
 from oneop.jobs.context import JobContext, Watch, tracing
+from oneop.jobs.locks import torch_tracing_alone
 from oneop.jobs.optimizer import Optimizer
-from oneop.jobs.session import Session, Variable, VariableSpec
+from oneop.jobs.schedule import is_constant
+from oneop.jobs.schema import changed_inputs, roots_of
+from oneop.jobs.session import Draft, StepCount, Variable, VariableSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,55 +52,96 @@ class TracedJob:
     held_names: tuple[str, ...]
     rate: torch.Tensor | None
     optimizer: Optimizer | None
+    count: StepCount | None  # of a train job
     output_spec: pytree.TreeSpec
     num_outputs: int  # results first, then watched blobs
     watches: tuple[Watch, ...]
     device: torch.device
     is_spread: bool = False  # over several devices: the graph has collectives
 
+    @cached_property
+    def changes(self) -> tuple[tuple[torch.fx.Node, tuple[int, ...]], ...]:
+        """The calls that change inputs or held tensors, in order, with the numbers of those placeholders."""
+        roots = roots_of(self.graph.graph)
+        places = {node: i for i, node in enumerate(n for n in self.graph.graph.nodes if n.op == "placeholder")}
+        found = []
+        for node in self.graph.graph.nodes:
+            changed = {places[roots[argument]] for argument in changed_inputs(node) if roots[argument] in places}
+            if changed:
+                found.append((node, tuple(sorted(changed))))
+        return tuple(found)
 
-def trace_job(
-    name: str,
-    fn: Callable[..., Any],
-    inputs: Sequence[InputSpec],
-    is_train: bool,
-    session: Session,
-    device: torch.device | None = None,
-) -> TracedJob:
+    @cached_property
+    def changed_inputs(self) -> tuple[int, ...]:
+        """The numbers of the inputs that a run changes."""
+        numbers = {number for _, changed in self.changes for number in changed}
+        return tuple(sorted(number for number in numbers if number < len(self.inputs)))
+
+    @property
+    def changes_held(self) -> bool:
+        """Whether a run changes variables or optimizer state."""
+        return any(number >= len(self.inputs) for _, changed in self.changes for number in changed)
+
+    def held_changed_by(self, nodes: set[torch.fx.Node]) -> list[str]:
+        """Return the names of what these calls change, such as "variable/w"."""
+        numbers = {number - len(self.inputs) for node, changed in self.changes if node in nodes for number in changed}
+        return [name for i, name in enumerate(self.held_names) if i in numbers]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceRequest:
+    """What is to be traced: everything that stays the same when a job must be traced again."""
+
+    name: str
+    fn: Callable[..., Any]
+    inputs: tuple[InputSpec, ...]
+    is_train: bool
+    owner: weakref.ref[Any]  # the job, to which a step count belongs
+    device: torch.device | None = None
+    data_type: torch.dtype = torch.float32  # of variables that name none
+    has_fused_updates: bool = True
+
+
+def trace_job(request: TraceRequest, draft: Draft) -> TracedJob:
     """Return the graph of a job. Errors of the function pass through, with a note that names the job.
 
-    It is on `device`, else where its first `scope.placement` says, else on the CPU.
+    It is on the device of the request, else where its first `scope.placement` says, else on the CPU. Variables that it
+    makes are in the draft. The caller is tracing alone and in no mode, see `locks`.
     """
+    name = request.name
     try:
-        return _trace(name, fn, inputs, is_train, session, device)
+        return _trace(request, draft)
     except (DynamicOutputShapeException, DataDependentOutputException) as error:
         raise ArgumentError(
             f'job "{name}": what {error.func} gives depends on the data, and a job is planned before there are any\n'
             "  compute it outside the job, or use an op of fixed shape such as torch.where"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ArgumentError(
+            f'job "{name}": an attribute of type bytes holds {error.object!r}, which is not text, and torch\'s tracer '
+            "passes attributes as text\n  call the op outside the job, or encode the bytes, for example by base64"
         ) from error
     except Exception as error:
         error.add_note(f'while tracing job "{name}"')
         raise
 
 
-def _trace(
-    name: str,
-    fn: Callable[..., Any],
-    inputs: Sequence[InputSpec],
-    is_train: bool,
-    session: Session,
-    device: torch.device | None,
-) -> TracedJob:
-    found = _discover(name, fn, inputs, is_train, device or torch.device("cpu"))
-    device = device or (found.devices[0] if found.devices else torch.device("cpu"))
+def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
+    name, fn, inputs, is_train = request.name, request.fn, request.inputs, request.is_train
+    found = _discover(request)
+    device = request.device or (found.devices[0] if found.devices else torch.device("cpu"))
     view = view_of(name, device.type, found.ranks)
     if view is not None and device.type == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())
-    variables = [session.variable(spec, device) for spec in found.variables.values()]
+    variables = [draft.variable(spec, device) for spec in found.variables.values()]
+    trained = {spec.name for spec in found.variables.values() if is_train and spec.trainable}
     optimizer = found.minimized[0] if found.minimized else None
-    shared = _prepare_state(name, optimizer, variables, session, device)
-
-    held, held_names = _flatten_held(name, variables, shared)
+    states = {v.name: _states_of(v, optimizer, draft) for v in variables if v.name in trained} if optimizer else {}
+    count = None
+    if optimizer is not None:
+        names = tuple(sorted(trained))
+        count = draft.count(name, names, request.owner, matters=not is_constant(optimizer.schedule))
+    held, held_names = _flatten_held(variables, states)
     rate = torch.zeros((), dtype=torch.float32, device=device) if optimizer else None
     output: dict[str, Any] = {}
 
@@ -102,21 +152,23 @@ def _trace(
         def make_variable(spec: VariableSpec, _: torch.device) -> torch.Tensor:
             leaf = tensors[f"variable/{spec.name}"].detach()
             leaf = leaf if view is None else view.spread_variable(leaf).detach()
-            leaves[spec.name] = leaf.requires_grad_(is_train and spec.trainable)
+            leaves[spec.name] = leaf.requires_grad_(spec.name in trained)
             return leaves[spec.name]
 
-        context = JobContext(name, is_train, make_variable)
-        with tracing(context):
+        context = JobContext(name, is_train, make_variable, request.data_type)
+        with tracing(context), unchanged_captures():
             results = fn(*(values if view is None else map(view.spread_input, values)))
         flat, spec = pytree.tree_flatten(() if results is None else results)
         _check_results(name, flat)
-        grads_of_watched = _update(context, variables, leaves, tensors, rates, view)
+        trained_leaves = {v.name: leaves[v.name] for v in variables if v.name in trained}
+        grads_of_watched = _update(context, trained_leaves, tensors, rates, view, is_fused=request.has_fused_updates)
         watched = [grads_of_watched[id(w)] if w.is_grad else w.blob for w in context.watches]
         output.update(spec=spec, watches=tuple(context.watches))
         return [(tensor if view is None else view.gather(tensor)).detach() for tensor in [*flat, *watched]]
 
     examples = [torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in inputs]
-    graph = _make_graph(step, examples, held, [rate] if rate is not None else [])
+    with torch_tracing_alone():
+        graph = _make_graph(step, examples, held, [rate] if rate is not None else [])
     return TracedJob(
         name=name,
         graph=graph,
@@ -125,6 +177,7 @@ def _trace(
         held_names=tuple(held_names),
         rate=rate,
         optimizer=optimizer,
+        count=count,
         output_spec=output["spec"],
         num_outputs=output["spec"].num_leaves,
         watches=output["watches"],
@@ -139,18 +192,18 @@ def _make_graph(step: Callable[..., Any], *examples: list[torch.Tensor]) -> torc
     return make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
 
 
-def _discover(
-    name: str, fn: Callable[..., Any], inputs: Sequence[InputSpec], is_train: bool, device: torch.device
-) -> JobContext:
+def _discover(request: TraceRequest) -> JobContext:
+    name, is_train = request.name, request.is_train
+    device = request.device or torch.device("cpu")
     with FakeTensorMode(allow_non_fake_inputs=True):
 
         def make_variable(spec: VariableSpec, _: torch.device) -> torch.Tensor:
             trains = is_train and spec.trainable
             return torch.empty(spec.shape, dtype=spec.dtype, device=device, requires_grad=trains)
 
-        context = JobContext(name, is_train, make_variable)
-        with tracing(context):
-            fn(*[torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in inputs])
+        context = JobContext(name, is_train, make_variable, request.data_type)
+        with tracing(context), unchanged_captures():
+            request.fn(*[torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in request.inputs])
     if is_train and context.minimized is None:
         raise ArgumentError(
             f'job "{name}" is a train job without an optimizer\n'
@@ -163,28 +216,15 @@ def _discover(
     return context
 
 
-def _prepare_state(
-    name: str, optimizer: Optimizer | None, variables: Sequence[Variable], session: Session, device: torch.device
-) -> dict[str, torch.Tensor]:
-    if optimizer is None:
-        return {}
-    for variable in variables:
-        if variable.trainable:
-            for key, value in optimizer.make_state(variable.value).items():
-                variable.state.setdefault(key, value)
-    shared = {}
-    for key, value in optimizer.make_shared_state(device).items():
-        shared[key] = session.counters.setdefault(f"{name}/{key}", value)
-    session.counters.setdefault(f"{name}/steps", torch.zeros((), dtype=torch.int64))
-    return shared
+def _states_of(variable: Variable, optimizer: Optimizer, draft: Draft) -> dict[str, torch.Tensor]:
+    return {key: draft.state(variable, key, initial) for key, initial in optimizer.make_state(variable.value).items()}
 
 
 def _flatten_held(
-    name: str, variables: Sequence[Variable], shared: dict[str, torch.Tensor]
+    variables: Sequence[Variable], states: dict[str, dict[str, torch.Tensor]]
 ) -> tuple[list[torch.Tensor], list[str]]:
     named = [(f"variable/{variable.name}", variable.value) for variable in variables]
-    named += [(f"state/{v.name}/{key}", value) for v in variables for key, value in v.state.items()]
-    named += [(f"counter/{name}/{key}", value) for key, value in shared.items()]
+    named += [(f"state/{name}/{key}", value) for name, state in states.items() for key, value in state.items()]
     return [value for _, value in named], [key for key, _ in named]
 
 
@@ -196,42 +236,48 @@ def _check_results(name: str, flat: Sequence[object]) -> None:
 
 def _update(
     context: JobContext,
-    variables: Sequence[Variable],
     leaves: dict[str, torch.Tensor],
     tensors: dict[str, torch.Tensor],
     rates: list[torch.Tensor],
     view: ConsistentView | None,
+    *,
+    is_fused: bool,
 ) -> dict[int, torch.Tensor]:
-    """Add backward and update to the trace; the gradients of watched blobs, by watch."""
+    """Add backward and update of the trained `leaves` to the trace; the gradients of watched blobs, by watch."""
     if context.minimized is None:
         return {}
     optimizer, loss = context.minimized
-    trained = [v for v in variables if v.trainable]
     watches = [watch for watch in context.watches if watch.is_grad]
-    targets = [leaves[v.name] for v in trained] + [watch.blob for watch in watches]
+    targets = [*leaves.values(), *(watch.blob for watch in watches)]
     if not loss.requires_grad:
         raise ArgumentError(f'job "{context.job}": the loss does not depend on any trainable variable')
     seed = torch.full_like(loss, optimizer.loss_scale)
     found = torch.autograd.grad(loss, targets, seed, allow_unused=True)
     if view is not None:
         found = tuple(grad if grad is None else view.gather(grad) for grad in found)
-    grads, watched = found[: len(trained)], found[len(trained) :]
+    grads, watched = found[: len(leaves)], found[len(leaves) :]
     with torch.no_grad():
         factor = 1.0 / (optimizer.loss_scale * loss.numel())
         pairs = [
-            (v, grad if factor == 1.0 else grad * factor)
-            for v, grad in zip(trained, grads, strict=True)
+            (name, grad if factor == 1.0 else grad * factor)
+            for name, grad in zip(leaves, grads, strict=True)
             if grad is not None
         ]
         if pairs:
             optimizer.update(
-                [tensors[f"variable/{v.name}"] for v, _ in pairs],
+                [tensors[f"variable/{name}"] for name, _ in pairs],
                 optimizer.clip([grad for _, grad in pairs]),
-                [{key: tensors[f"state/{v.name}/{key}"] for key in v.state} for v, _ in pairs],
-                {key.rpartition("/")[2]: value for key, value in tensors.items() if key.startswith("counter/")},
+                [_state_in(tensors, name) for name, _ in pairs],
                 rates[0],
+                is_fused=is_fused,
             )
         return {
             id(watch): torch.zeros_like(watch.blob) if grad is None else grad / optimizer.loss_scale
             for watch, grad in zip(watches, watched, strict=True)
         }
+
+
+def _state_in(tensors: dict[str, torch.Tensor], variable: str) -> dict[str, torch.Tensor]:
+    """Return the optimizer's state of a variable by key; keys have no slash, names of variables may have."""
+    parts = ((full.rpartition("/"), value) for full, value in tensors.items())
+    return {key: value for (owner, _, key), value in parts if owner == f"state/{variable}"}

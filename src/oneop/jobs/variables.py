@@ -15,7 +15,7 @@ from oneop.jobs.session import VariableSpec
 def get_variable(
     name: str,
     shape: Sequence[int] | None = None,
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | None = None,
     initializer: Initializer | None = None,
     regularizer: object = None,
     trainable: bool = True,
@@ -23,12 +23,15 @@ def get_variable(
 ) -> torch.Tensor:
     """Return the variable of this name; all jobs that ask for it share it.
 
-    It is made at the first use, by `initializer` (zeros by default). Raises `ArgumentError` outside a job, or if it is
-    there with another shape or dtype.
+    It is made at the first use, by `initializer` (zeros by default). Its dtype is float32 unless it is given here or by
+    `FunctionConfig.default_data_type`. Raises `ArgumentError` outside a job, or if it is there with another shape or
+    dtype.
     """
     context = require_context("get_variable")
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"get_variable: expected a name, found {name!r}")
+    if not name.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise ArgumentError(f"get_variable: the name {name!r} is not valid Unicode, a checkpoint could not hold it")
     if shape is None:
         raise ArgumentError(f'get_variable("{name}"): it needs a shape')
     if regularizer is not None:
@@ -39,7 +42,7 @@ def get_variable(
         VariableSpec(
             name=context.qualified(name),
             shape=tuple(int(n) for n in shape),
-            dtype=dtype,
+            dtype=context.default_dtype if dtype is None else dtype,
             initializer=initializer or zeros_initializer(),
             trainable=trainable,
         )

@@ -40,7 +40,7 @@ def read_ops(path: StrPath, include_dirs: Sequence[StrPath] = (), defines: Seque
     definitions = run_file(source, folders, defines)
     ops = tuple(ops_of(definitions.program))
     includes = {str(included.path): cache.digest_of(included.text) for included in definitions.sources[1:]}
-    cache.store(key, ops, includes)
+    cache.store(key, ops, includes, definitions.absent)
     return ops
 
 

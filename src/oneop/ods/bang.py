@@ -22,9 +22,11 @@ from oneop.ods.values import (
     convert,
     is_record,
     same,
+    to_key,
     to_text,
     type_name,
 )
+from oneop.ods.work import spend, spend_list, spend_text
 
 if TYPE_CHECKING:
     from oneop.ods.program import Program
@@ -52,6 +54,7 @@ class Bang(Expr):
         """Check the operands and call the function."""
         kinds, function = SIMPLE[self.op]
         values = []
+        spend(1 + len(self.args))
         for i, arg in enumerate(self.args):
             kind = kinds[min(i, len(kinds) - 1)].rstrip("?*")
             value = arg.evaluate(env)
@@ -155,12 +158,14 @@ def _tail(items: tuple[Value, ...]) -> Value:
 
 
 def _flatten(items: tuple[Value, ...]) -> Value:
+    spend_list(sum(len(item) if _is_list(item) else 1 for item in items))
     return tuple(inner for item in items for inner in (item if _is_list(item) else (item,)))
 
 
 def _splat(value: Value, count: int) -> Value:
     if not 0 <= count <= 1 << 20:
         raise Refused(f"a list cannot have {count} elements")
+    spend_list(count)
     return (value,) * count
 
 
@@ -178,6 +183,7 @@ def _range(*operands: Value) -> Value:
     numbers = range(*values)
     if len(numbers) > 1 << 20:
         raise Refused(f"the list would have {len(numbers)} elements")
+    spend_list(len(numbers))
     return tuple(numbers)
 
 
@@ -195,13 +201,41 @@ def _substr(text: str, start: int, count: int = 1 << 62) -> str:
 
 def _subst(old: Value, new: Value, value: Value) -> Value:
     if isinstance(value, str) and isinstance(old, str) and isinstance(new, str):
+        spend_text(len(value) + (value.count(old) * max(0, len(new) - len(old)) if old else 0))
         return value.replace(old, new) if old else value
     if is_record(value):
         return new if value is old else value
     raise Refused("works on strings and on records")
 
 
+def _concat(*texts: str) -> str:
+    spend_text(sum(map(len, texts)))
+    return "".join(texts)
+
+
+def _concat_lists(*lists: tuple[Value, ...]) -> Value:
+    spend_list(sum(map(len, lists)))
+    return tuple(item for items in lists for item in items)
+
+
+def _remove(items: tuple[Value, ...], unwanted: tuple[Value, ...]) -> Value:
+    spend(len(items) * len(unwanted))
+    return tuple(item for item in items if not any(same(item, other) for other in unwanted))
+
+
+def _interleave(items: tuple[Value, ...], delimiter: str) -> str:
+    texts = [_text(item) for item in items]
+    spend_text(sum(map(len, texts)) + len(texts) * len(delimiter))
+    return delimiter.join(texts)
+
+
+def _repr(value: Value) -> str:
+    to_key(value)  # counts the parts: a list that holds another one twice, over and over, is short and prints long
+    return repr(value)
+
+
 def _con(*dags: Dag) -> Dag:
+    spend_list(sum(len(dag.args) for dag in dags))
     for dag in dags[1:]:
         if dag.operator.name != dags[0].operator.name:
             raise Refused(f"the operators differ: {dags[0].operator.name} and {dag.operator.name}")
@@ -250,23 +284,23 @@ SIMPLE: dict[str, tuple[tuple[str, ...], Callable[..., Value]]] = {
     "le": (("any", "any"), _compare(operator.le)),
     "gt": (("any", "any"), _compare(operator.gt)),
     "ge": (("any", "any"), _compare(operator.ge)),
-    "strconcat": (("str", "str*"), lambda *texts: "".join(texts)),
-    "listconcat": (("list", "list*"), lambda *lists: tuple(item for items in lists for item in items)),
+    "strconcat": (("str", "str*"), _concat),
+    "listconcat": (("list", "list*"), _concat_lists),
     "listflatten": (("list",), _flatten),
     "listsplat": (("any", "int"), _splat),
-    "listremove": (("list", "list"), lambda a, b: tuple(x for x in a if not any(same(x, y) for y in b))),
+    "listremove": (("list", "list"), _remove),
     "size": (("sized",), _size),
     "empty": (("sized",), lambda value: int(_size(value) == 0)),
     "head": (("list",), _head),
     "tail": (("list",), _tail),
-    "interleave": (("list", "str"), lambda items, delimiter: delimiter.join(_text(item) for item in items)),
+    "interleave": (("list", "str"), _interleave),
     "range": (("any", "any?", "any?"), _range),
     "find": (("str", "str", "int?"), _find),
     "substr": (("str", "int", "int?"), _substr),
     "subst": (("any", "any", "any"), _subst),
     "tolower": (("str",), str.lower),
     "toupper": (("str",), str.upper),
-    "repr": (("any",), repr),
+    "repr": (("any",), _repr),
     "initialized": (("any",), lambda value: int(not isinstance(value, Unset))),
     "con": (("dag", "dag*"), _con),
     "getdagop": (("dag",), lambda dag: dag.operator),
@@ -321,6 +355,7 @@ class Loop(Expr):
             self.items.at.fail(f"!{self.op} goes over a list, not a {type_name(items)}")
 
         def run(*values: Value) -> Value:
+            spend(1 + len(env.variables))
             return self.body.evaluate(env.plus(dict(zip(self.variables, values, strict=True))))
 
         if is_dag:
@@ -420,5 +455,6 @@ class Typed(Expr):
         if cls is None:
             self.at.fail("!instances needs a class")
         pattern = self.operand.evaluate(env) if self.operand is not None else ""
+        spend(len(self.program.records))
         found = [record for record in self.program.records.values() if record.is_a(cls) and not record.anonymous]
         return tuple(sorted((r for r in found if str(pattern) in r.name), key=lambda record: record.name))

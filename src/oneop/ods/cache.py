@@ -1,24 +1,28 @@
-"""Op definitions that were read before: kept by what the file, its includes and the reader contain."""
+"""Op definitions that were read before: kept by what the file, its includes and the reader contain.
+
+An entry also names the places where an included file was looked for and not found: once there is one, it is read again.
+"""
 
 from __future__ import annotations
 
 import base64
 import functools
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from oneop._build.cache import cache_root, write_json
-from oneop.errors import BuildError
+from oneop._build.cache import cache_root, note_json, read_json
+from oneop.ods.lexer import is_file
 from oneop.ods.ops import OdsArg, OdsAttr, OdsOp
 
 
 def key_of(path: Path, text: str, include_dirs: Sequence[Path], defines: Sequence[str]) -> str:
     """Return the name of an entry: everything but the contents of the included files."""
-    parts = [reader_digest(), str(path), text, *map(str, include_dirs), "", *sorted(defines)]
+    folders = [str(folder.absolute()) for folder in include_dirs]
+    # The working folder too: a name is looked for there first.
+    parts = [reader_digest(), str(path.absolute()), text, str(Path.cwd()), *folders, "", *sorted(defines)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
@@ -40,23 +44,24 @@ def digest_of(text: str) -> str:
 def load(key: str) -> tuple[OdsOp, ...] | None:
     """Return the ops of an entry, None if there is none or a file it was made from has changed."""
     try:
-        entry: dict[str, Any] = json.loads((cache_root() / "ods" / f"{key}.json").read_bytes())
+        entry: dict[str, Any] = read_json(cache_root() / "ods" / f"{key}.json")
+        if any(is_file(Path(path)) for path in entry["absent"]):
+            return None
         for path, digest in entry["includes"].items():
             if digest_of(Path(path).read_text(encoding="utf-8")) != digest:
                 return None
         return tuple(_op_from(op) for op in entry["ops"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def store(key: str, ops: Sequence[OdsOp], includes: Mapping[str, str]) -> None:
-    """Keep ops; `includes` is {path: digest}. A cache that cannot be written is no error: it only costs time."""
-    try:
-        write_json(
-            cache_root() / "ods" / f"{key}.json", {"includes": dict(includes), "ops": [_to_json(op) for op in ops]}
-        )
-    except (OSError, BuildError):
-        return
+def store(key: str, ops: Sequence[OdsOp], includes: Mapping[str, str], absent: Iterable[str]) -> None:
+    """Keep ops; `includes` is {path: digest}, `absent` where files were looked for in vain.
+
+    A cache that cannot be written is no error: it only costs time.
+    """
+    entry = {"includes": dict(includes), "absent": sorted(absent), "ops": [_to_json(op) for op in ops]}
+    note_json(cache_root() / "ods" / f"{key}.json", entry)
 
 
 def _to_json(op: OdsOp) -> dict[str, object]:

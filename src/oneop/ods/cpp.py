@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
+from oneop._source import cpp_string
 from oneop.errors import OdsError
 from oneop.ods.flags import FLAGS, Flag
 from oneop.ods.ops import OdsArg, OdsAttr, OdsOp
@@ -46,6 +46,13 @@ def check(ops: Sequence[OdsOp]) -> None:
             _fail(
                 op, f'op "{op.name}" has no input that its outputs could be like: set has_logical_tensor_desc_infer_fn'
             )
+        for attr in op.attrs:
+            if attr.optional and attr.default is None:
+                _fail(
+                    op,
+                    f'op "{op.name}", attribute ${attr.name}: OptionalAttr has no meaning here, every attribute has a '
+                    f"value; use DefaultValuedAttr, or an Optional input",
+                )
         for flag in op.flags:
             if flag not in FLAGS:
                 _fail(op, f'op "{op.name}" has the unknown flag {flag}; known are {", ".join(FLAGS)}')
@@ -104,7 +111,7 @@ def _source(ops: Sequence[OdsOp]) -> str:
 
 def _registration(op: OdsOp) -> Iterator[str]:
     # So that messages, the compiler's and ours, name the definition.
-    yield f"#line {op.line} {json.dumps(op.file)}"
+    yield f"#line {op.line} {cpp_string(op.file)}"
     for flag in _flags(op):
         # Through a variable: so the linker misses every absent function, not just the first, and also those that the
         # host does not call.
@@ -118,6 +125,8 @@ def _registration(op: OdsOp) -> Iterator[str]:
         calls.append(f".SetOutputBufferNum({op.output_buffer_num})")
     calls += [f".{flag.setter}(+{_variable(op, flag)})" for flag in _flags(op)]
     calls += _derived(op)
+    if op.doc:
+        calls.append(f".OneopDoc({cpp_string(op.doc)})")
     yield "".join(calls) + ";"
     yield ""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 
 _FLOAT = re.compile(r"([+-]?)((?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)[fFlL]?")
 _INT = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+_FLOAT32_MAX = 3.4028234663852886e38
 _LIMITS = {
     "std::numeric_limits<float>::infinity()": float("inf"),
     "std::numeric_limits<double>::infinity()": float("inf"),
@@ -50,8 +52,18 @@ ZERO: dict[str, object] = {
 }
 
 
+class NotOfType:
+    """In place of a value: a literal that C++ would convert in silence, and lose something."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
 def python_value(text: str, type: str) -> object:
-    """Return the Python value of a C++ expression for an attribute of this type; None if it cannot be told."""
+    """Return the Python value of a C++ expression for an attribute of this type.
+
+    None if only a compiler can tell, `NotOfType` if the value does not fit.
+    """
     text = text.strip()
     if type == "shape" or type.startswith("list["):
         element = "int64" if type == "shape" else type[5:-1]
@@ -70,9 +82,14 @@ def python_value(text: str, type: str) -> object:
     if text in ("true", "false"):
         value: object = text == "true"
     elif found := _INT.fullmatch(text):
-        value = int(found[1] + found[2], 0 if found[2][:2] in ("0x", "0X") else 10)
+        if len(found[2]) > 30:
+            return NotOfType("has more than 64 bits")
+        is_octal = re.fullmatch(r"0[0-7]+", found[2]) is not None
+        value = int(found[1] + found[2], 16 if found[2][:2] in ("0x", "0X") else 8 if is_octal else 10)
     elif found := _FLOAT.fullmatch(text):
         value = float(found[1] + found[2])
+        if math.isinf(value):
+            return NotOfType("is out of the range of double")
     else:
         return None
     return _as_type(value, type)
@@ -81,9 +98,14 @@ def python_value(text: str, type: str) -> object:
 def _as_type(value: object, type: str) -> object:
     assert isinstance(value, (bool, int, float))
     if type == "bool":
-        return bool(value)
+        return bool(value) if value in (0, 1) else NotOfType("is no bool")
     if type in ("int32", "int64"):
-        return int(value)
+        bits = 31 if type == "int32" else 63
+        if isinstance(value, float) and not value.is_integer():  # upstream has whole ones: "0."
+            return NotOfType(f"is no {type}")
+        return int(value) if -(2**bits) <= value < 2**bits else NotOfType(f"is out of the range of {type}")
+    if type == "float" and _FLOAT32_MAX < abs(value) < math.inf:
+        return NotOfType("is out of the range of float")
     return complex(value) if type == "complex" else float(value)
 
 
@@ -102,6 +124,9 @@ def _list_value(text: str, element: str) -> object:
     if not inner:
         return () if re.fullmatch(r"[\w:<> ]+\(\s*\)", text) else None
     items = [python_value(part, element) for part in _split(inner[1])]
+    for item in items:
+        if isinstance(item, NotOfType):
+            return item
     return None if any(item is None for item in items) else tuple(items)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from oneop.ods.lexer import read_source
 from oneop.ods.ops import run_file
 from oneop.ods.values import Bits, Dag, Unset, Value, is_record
+from oneop.ods.work import TooMuchWork, spend
 
 
 def dump_records(
@@ -18,7 +19,10 @@ def dump_records(
     definitions = run_file(read_source(Path(path)), [Path(folder) for folder in include_dirs], defines)
     result: dict[str, dict[str, object]] = {}
     for name, record in definitions.program.records.items():
-        fields = {field: to_json(late.get()) for field, late in record.fields.items()}
+        try:
+            fields = {field: to_json(late.get()) for field, late in record.fields.items()}
+        except TooMuchWork as error:
+            record.at.fail(str(error))
         special = {"!name": name, "!anonymous": record.anonymous, "!superclasses": list(record.classes)}
         result[name] = {**special, **fields}
     return result
@@ -26,6 +30,7 @@ def dump_records(
 
 def to_json(value: Value) -> object:
     """Return a value as llvm-tblgen writes it into JSON."""
+    spend()
     if isinstance(value, Unset):
         return None
     if isinstance(value, Bits):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oneop.ods.lexer import Token
 from oneop.ods.records import ClassRef, Env, Late, assign
 from oneop.ods.values import UNSET, Bits, Dag, DagArg, Type, Unset, Value, is_record, to_text, type_name
+from oneop.ods.work import spend, spend_list, spend_text
 
 if TYPE_CHECKING:
     from oneop.ods.program import Program
@@ -119,6 +120,7 @@ class ListExpr(Expr):
 
     def evaluate(self, env: Env) -> Value:
         """Return the items' values."""
+        spend(1 + len(self.items))
         values = tuple([item.evaluate(env) for item in self.items])
         return values if self.element is None else assign(values, Type("list", element=self.element), "list", self.at)
 
@@ -216,6 +218,7 @@ class Range(Expr):
         first, last = number_of(self.first, env), number_of(self.last, env)
         if abs(last - first) > 1 << 20:
             self.at.fail(f"the range {first}...{last} is too long")
+        spend_list(abs(last - first))
         return tuple(range(first, last + 1) if first <= last else range(first, last - 1, -1))
 
 
@@ -243,6 +246,7 @@ class Select(Expr):
         if not isinstance(base, tuple) or isinstance(base, Bits):
             self.at.fail(f"a {type_name(base)} has no elements")
         chosen = positions(self.ranges, env, len(base), self.at)
+        spend_list(len(chosen))
         single = len(self.ranges) == 1 and not isinstance(self.ranges[0], Range)
         return base[chosen[0]] if single and len(chosen) == 1 else tuple(base[i] for i in chosen)
 
@@ -264,10 +268,12 @@ class Paste(Expr):
         if isinstance(left, tuple) and not isinstance(left, Bits):
             if not isinstance(right, tuple) or isinstance(right, Bits):
                 self.at.fail(f"a list and a {type_name(right)} cannot be pasted")
+            spend_list(len(left) + len(right))
             return left + right
         texts = to_text(left), to_text(right)
         if texts[0] is None or texts[1] is None:
             self.at.fail(f"a {type_name(left)} and a {type_name(right)} cannot be pasted")
+        spend_text(len(texts[0]) + len(texts[1]))
         return texts[0] + texts[1]
 
 

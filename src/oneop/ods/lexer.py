@@ -13,22 +13,32 @@ from typing import NoReturn
 
 from oneop._source import SourceText
 from oneop.errors import OdsError
+from oneop.ods.work import TooMuchWork, spend, spend_text
 
 KEYWORDS = frozenset(
     "class def defm multiclass let in foreach if then else defvar defset assert dump deftype field bit bits list int "
     "string code dag true false".split()
 )
 
-#: Files of OneFlow and MLIR whose definitions the prelude stands in for.
-PRELUDE_FOLDERS = ("mlir/", "OneFlow/")
+#: The files of OneFlow and MLIR that prelude/prelude.td stands in for, where they are not found.
+BUILT_IN = (
+    *(f"OneFlow/OneFlow{name}.td" for name in ("Base", "Dialect", "Enums", "Interfaces")),
+    *(f"mlir/IR/{name}.td" for name in ("AttrTypeBase", "EnumAttr", "FunctionInterfaces", "OpAsmInterface", "OpBase")),
+    "mlir/IR/SymbolInterfaces.td",
+    *(f"mlir/Interfaces/{name}.td" for name in ("CallInterfaces", "ControlFlowInterfaces", "InferTypeOpInterface")),
+    *(f"mlir/Interfaces/{name}.td" for name in ("LoopLikeInterface", "SideEffectInterfaces")),
+)
+
+#: Steps that an include counts, see work.py: a file that is opened costs more than a token.
+INCLUDE_STEPS = 80
 
 _TOKEN = re.compile(
-    r"""(?:[ \t\r\n]+|//[^\n]*)*
+    r"""(?:[ \t\r\n]++|//[^\n]*+)*+
     (?:(?P<name>[0-9]*[A-Za-z_][A-Za-z_0-9]*)
       |(?P<code>\[\{)
       |(?P<punct>\.\.\.|[{}\[\]()<>;:,=.?])
-      |(?P<number>[+-]?[0-9]+)
-      |(?P<string>"(?:[^"\\\n]|\\[^\n])*")
+      |(?P<number>[+-]?[0-9]++)
+      |(?P<string>"(?:[^"\\\n]++|\\[^\n])*+")
       |(?P<var>\$[A-Za-z_][A-Za-z_0-9]*)
       |(?P<bang>![a-zA-Z]+)
       |(?P<hash>\#)
@@ -79,6 +89,7 @@ class Lexer:
         self.macros = set(defines)
         self.sources: list[SourceText] = []
         self.tokens: list[Token] = []
+        self.absent: set[str] = set()  # where an included file was looked for and not found
 
     def read(self, source: SourceText) -> list[Token]:
         """Return all tokens; the last one is of the kind `end`."""
@@ -97,6 +108,10 @@ class Lexer:
             kind = found.lastgroup
             start = found.start(kind or 0)
             offset = found.end()
+            try:
+                spend()
+            except TooMuchWork as error:
+                fail_at(source, start, str(error))
             if kind == "name":
                 name = found[kind]
                 if name == "include":
@@ -107,18 +122,21 @@ class Lexer:
                     offset = number.end()
                     value = int(number[0], 0)
                     if value >= 1 << 64:
-                        fail_at(source, start, f"{number[0]} does not fit in 64 bits")
+                        fail_at(source, start, f"{_shorten(number[0])} does not fit in 64 bits")
                     tokens.append(Token("number", value - (1 << 64) if value >= 1 << 63 else value, source, start))
                 else:
                     tokens.append(Token(name if name in KEYWORDS else "name", name, source, start))
             elif kind == "punct" or kind == "minus":
                 tokens.append(Token(found[kind], found[kind], source, start))
             elif kind == "number":
-                value = int(found[kind])
+                digits = found[kind].lstrip("+-").lstrip("0")
+                sign = -1 if found[kind][0] == "-" else 1
+                value = sign * int(digits or "0") if len(digits) < 20 else 1 << 64  # int() refuses very many digits
                 if not -(1 << 63) <= value < 1 << 63:
-                    fail_at(source, start, f"{found[kind]} does not fit in 64 bits")
+                    fail_at(source, start, f"{_shorten(found[kind])} does not fit in 64 bits")
                 tokens.append(Token("number", value, source, start))
             elif kind == "string":
+                self._check_length(source, start, len(found[kind]))
                 tokens.append(Token("string", self._unescape(source, start, found[kind][1:-1]), source, start))
             elif kind == "var":
                 tokens.append(Token("var", found[kind][1:], source, start))
@@ -128,6 +146,7 @@ class Lexer:
                 offset = text.find("}]", offset)
                 if offset < 0:
                     fail_at(source, start, "this code block is not closed: }] is missing")
+                self._check_length(source, start, offset - start)
                 tokens.append(Token("code", text[start + 2 : offset], source, start))
                 offset += 2
             elif kind == "block":
@@ -145,15 +164,25 @@ class Lexer:
         if not including:
             tokens.append(Token("end", "", source, offset))
 
+    def _check_length(self, source: SourceText, start: int, length: int) -> None:
+        try:
+            spend_text(length)
+        except TooMuchWork as error:
+            fail_at(source, start, str(error))
+
     def _include(self, source: SourceText, offset: int, start: int, including: list[Path]) -> int:
         found = _TOKEN.match(source.text, offset)
         if found is None or found.lastgroup != "string":
             fail_at(source, start, "include needs a file name in quotes")
         name = self._unescape(source, found.start("string"), found["string"][1:-1])
         path = self._find(name, source.path)
+        try:
+            spend(INCLUDE_STEPS)
+        except TooMuchWork as error:
+            fail_at(source, start, str(error))
         if path is None:
-            if not name.lstrip("/").startswith(PRELUDE_FOLDERS):
-                fail_at(source, found.start("string"), f"could not find include file '{name}'")
+            if name.lstrip("/") not in BUILT_IN:
+                self._fail_missing(source, found.start("string"), name)
         elif path in including:
             fail_at(source, found.start("string"), f"'{name}' includes itself")
         else:
@@ -166,7 +195,15 @@ class Lexer:
         for path in (Path(name), *(Path(f"{folder}/{name}") for folder in folders)):
             if is_file(path):
                 return path
+            self.absent.add(str(path.absolute()))
         return None
+
+    def _fail_missing(self, source: SourceText, offset: int, name: str) -> NoReturn:
+        folders = dict.fromkeys(str(folder) for folder in (source.path.parent, *self.include_dirs))
+        message = f"could not find include file '{name}' in {', '.join(folders)}"
+        if name.lstrip("/").startswith(("OneFlow/", "mlir/")):
+            message += f"; add its folder to include_dirs. Built in are {', '.join(BUILT_IN)}"
+        fail_at(source, offset, message)
 
     def _directive_at(self, source: SourceText, start: int) -> re.Match[str] | None:
         line = source.text.rfind("\n", 0, start) + 1
@@ -246,6 +283,10 @@ class Lexer:
         if source.text[at : at + 1] == '"':
             fail_at(source, at, "this string is not closed on its line")
         fail_at(source, at, f"unexpected character {source.text[at : at + 1]!r}")
+
+
+def _shorten(number: str) -> str:
+    return number if len(number) <= 40 else f"{number[:20]}... ({len(number)} digits)"
 
 
 def is_file(path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import NoReturn
 
 from oneop._source import SourceText
 from oneop.errors import OdsError
-from oneop.ods.cpp_values import ZERO, python_value
+from oneop.ods.cpp_values import ZERO, NotOfType, python_value
 from oneop.ods.lexer import Lexer, Token
 from oneop.ods.parser import Parser
 from oneop.ods.program import Program
 from oneop.ods.records import Record
 from oneop.ods.values import Bits, Dag, DagArg, Unset, Value, is_record, type_name
+from oneop.ods.work import TooMuchWork, begin
 
 BASE_CLASS = "OneFlow_BaseOp"
 #: An input that OneFlow gives to ops without inputs; there is no use for it here.
@@ -69,6 +71,7 @@ class OdsAttr:
     cpp_type: str
     default: str | None
     value: object
+    optional: bool = False  # OptionalAttr: read, and refused when C++ is made of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,12 @@ class OdsOp:
     line: int
     column: int
 
+    @property
+    def doc(self) -> str:
+        """What the definition says of the op: its summary, then its description without common indentation."""
+        texts = [self.summary.strip(), textwrap.dedent(self.description).strip()]
+        return "\n\n".join(text for text in texts if text)
+
     def has_trait(self, name: str) -> bool:
         """Tell whether the op has a trait; the two names of NoMemoryEffect are one."""
         same = {"NoSideEffect", "NoMemoryEffect", "Pure"}
@@ -98,13 +107,15 @@ class OdsOp:
 class Definitions:
     """The program of a file and what it was read from."""
 
-    def __init__(self, program: Program, sources: Sequence[SourceText]) -> None:
+    def __init__(self, program: Program, sources: Sequence[SourceText], absent: Iterable[str]) -> None:
         self.program = program
         self.sources = sources
+        self.absent = absent  # where included files were looked for and not found
 
 
 def run_file(source: SourceText, include_dirs: Sequence[Path], defines: Iterable[str]) -> Definitions:
     """Read a file and evaluate it, after the prelude. Raises `OdsError`."""
+    begin()
     program = Program()
     program.weak = True
     Parser(program, list(_prelude_tokens())).parse_file()
@@ -115,7 +126,7 @@ def run_file(source: SourceText, include_dirs: Sequence[Path], defines: Iterable
     except RecursionError:
         line, column = source.line_column(0)
         raise OdsError(source.point_at(0, "nested too deeply"), str(source.path), line, column) from None
-    return Definitions(program, lexer.sources)
+    return Definitions(program, lexer.sources, lexer.absent)
 
 
 @functools.cache
@@ -130,7 +141,10 @@ def ops_of(program: Program) -> list[OdsOp]:
     for record in program.records.values():
         if BASE_CLASS not in record.classes or record.anonymous:
             continue
-        op = _op_of(record)
+        try:
+            op = _op_of(record)
+        except TooMuchWork as error:
+            record.at.fail(str(error))
         if op.name in ops:
             first = ops[op.name]
             record.at.fail(f'op "{op.name}" is defined already, at {first.file}:{first.line}:{first.column}')
@@ -210,7 +224,9 @@ def _arg_of(arg: DagArg) -> OdsArg:
 def _attr_of(arg: DagArg) -> OdsAttr:
     record = arg.value
     default: str | None = None
+    optional = False
     while is_record(record) and record.name not in ATTR_TYPES:
+        optional |= "OptionalAttr" in record.classes
         if "defaultValue" in record.fields and default is None and isinstance(record.get("defaultValue"), str):
             default = record.get("defaultValue")
         base = record.fields.get("baseAttr")
@@ -221,7 +237,9 @@ def _attr_of(arg: DagArg) -> OdsAttr:
         _fail_attr(arg, record)
     type, cpp_type = ATTR_TYPES[record.name]
     value = python_value(default, type) if default is not None else ZERO.get(type, ())
-    return OdsAttr(name=str(arg.name), type=type, cpp_type=cpp_type, default=default, value=value)
+    if isinstance(value, NotOfType):
+        arg.at.fail(f"the default {default!r} of attribute ${arg.name} {value.reason}")
+    return OdsAttr(name=str(arg.name), type=type, cpp_type=cpp_type, default=default, value=value, optional=optional)
 
 
 def _fail_attr(arg: DagArg, record: Value) -> NoReturn:

@@ -14,6 +14,7 @@ from oneop.ods.program import AssertStatement, Def, Defm, DefvarStatement, Forea
 from oneop.ods.records import Class, ClassRef, Env, Record, TemplateArg
 from oneop.ods.values import Type
 from oneop.ods.values_parser import Scope, ValuesParser
+from oneop.ods.work import TooMuchWork
 
 _STATEMENTS = "class, def, defm, defset, defvar, foreach, if, let, multiclass or assert"
 
@@ -29,7 +30,11 @@ class Parser(ValuesParser):
         """Read all statements."""
         scope = Scope()
         while self.token.kind != "end":
-            self.parse_statement(scope, [])
+            at = self.token
+            try:
+                self.parse_statement(scope, [])
+            except TooMuchWork as error:
+                at.fail(str(error))
 
     def parse_statement(self, scope: Scope, kept: list[Statement]) -> Scope:
         """Read a statement. Run it, or where that must wait add it to `kept`. Returns the scope of the next one."""

@@ -9,6 +9,7 @@ from oneop.ods.expressions import Expr, number_of
 from oneop.ods.lexer import Token
 from oneop.ods.records import Class, ClassRef, Env, Record, TemplateArg, check_assertion
 from oneop.ods.values import Bits, Type, Value, to_key, to_text, type_name
+from oneop.ods.work import spend
 
 
 class Multiclass:
@@ -76,7 +77,9 @@ class Program:
 
     def run(self, statements: Sequence[Statement], env: Env, made: list[Record] | None) -> None:
         """Run statements; records go to `made` unfinished, or without it are finished and added."""
+        spend(1 + len(env.variables))
         for statement in statements:
+            spend(2)
             statement.run(self, env, made)
 
     def deliver(self, records: Sequence[Record], made: list[Record] | None) -> None:
@@ -154,6 +157,7 @@ class Defm(Statement):
         program.deliver(records, made)
 
     def _expand(self, program: Program, ref: ClassRef, outer: Env, name: str, records: list[Record]) -> None:
+        spend(5)
         inner = Env(None, {}, {"NAME": name})
         ref.bind(outer, inner)
         inner.variables.update(inner.args)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from oneop.ods.lexer import Token
 from oneop.ods.values import UNSET, Bits, Mismatch, Type, Unset, Value, convert
+from oneop.ods.work import spend
 
 if TYPE_CHECKING:
     from oneop.ods.expressions import Expr
@@ -49,6 +50,7 @@ class Late:
         if self.busy:
             self.at.fail(f"'{self.name}' refers to itself")
         self.busy = True
+        spend()
         try:
             assert self.env is not None
             value = self.expr.evaluate(self.env)
@@ -124,6 +126,7 @@ class Record:
     __slots__ = ("anonymous", "asserts", "at", "classes", "fields", "name", "weak")
 
     def __init__(self, name: str, at: Token, anonymous: bool, weak: bool) -> None:
+        spend(5)
         self.name = name
         self.at = at
         self.anonymous = anonymous
@@ -147,6 +150,7 @@ class Record:
         """Add the fields and values of a class and its ancestors."""
         if ref.cls.name in self.classes:
             ref.at.fail(f"'{self.name}' derives from '{ref.cls.name}' already")
+        spend(1 + len(ref.cls.items))
         env = Env(self, {}, {})
         ref.bind(outer, env)
         for parent in ref.cls.parents:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from oneop.ods.work import spend
+
 if TYPE_CHECKING:
     from oneop.ods.lexer import Token
     from oneop.ods.records import Class, Record
@@ -117,16 +119,19 @@ def convert(value: Value, to: Type) -> Value:
         if isinstance(value, int):
             if to.width < 64 and value >> to.width != 0 and value >> max(to.width - 1, 0) != -1:
                 raise Mismatch(f"{value} does not fit in {to}")
+            spend(1 + to.width // 4)
             return Bits(tuple((value >> i) & 1 for i in range(to.width)))
         if isinstance(value, Bits) and len(value.bits) == to.width:
             return value
         if isinstance(value, Unset):
+            spend(1 + to.width // 32)
             return Bits((UNSET,) * to.width)
     elif kind == "dag":
         if isinstance(value, Dag):
             return value
     elif kind == "list":
         if isinstance(value, tuple) and not isinstance(value, (Bits, DagArg)):
+            spend(2 + 2 * len(value))
             return tuple(convert(item, to.element) for item in value) if to.element else value
     elif to.cls is not None and is_record(value) and value.is_a(to.cls):
         return value
@@ -162,11 +167,13 @@ def dag_parts(dag: Dag) -> tuple[Value, ...]:
 
 def same_all(a: tuple[Value, ...], b: tuple[Value, ...]) -> bool:
     """Compare two lists of values."""
+    spend(3 + 3 * len(a))
     return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
 
 
 def to_key(value: Value) -> object:
     """Return something hashable that is equal for equal values."""
+    spend(3)
     if isinstance(value, Dag):
         return (id(value.operator), tuple(to_key(part) for part in dag_parts(value)))
     if isinstance(value, tuple) and not isinstance(value, Bits):

@@ -4,7 +4,8 @@ DTensor asks a strategy how an op may run for inputs that lie so, remembers the 
 without asking. The key holds the placements and shapes of the tensors, and those attributes that are named to it: here
 exactly the ones that inference and the SBP function have read. One that is read later joins the key then.
 
-Ops whose attributes may hold sizes, and random ones, are run by `_run`, since DTensor hands attributes on as they are.
+Ops that need more than DTensor does on each device are run by `_run`: other attributes where some hold sizes, or the
+overload `part`, which tells the kernel where it runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import functools
 import itertools
 import logging
+import math
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +33,7 @@ from torch.distributed.tensor._op_schema import (
     RuntimeSchemaInfo,
     TupleStrategy,
 )
+from torch.distributed.tensor._redistribute import redistribute_local_tensor
 from torch.distributed.tensor._utils import ExplicitRedistributionContext
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -42,13 +45,14 @@ except ImportError:
 from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
-from oneop.sharding.planning import Placements, Plan, ShardedCall, attrs_of_part, make_plan, readable_attrs
-from oneop.sharding.random import is_random, own_numbers
+from oneop.sharding.local import size_attrs
+from oneop.sharding.parts import local_overload, runs_as_part
+from oneop.sharding.planning import Candidate, Placements, Plan, ShardedCall, make_plan, readable_attrs
+from oneop.sharding.symbolic import fix, guard_outer_sizes, hint, hints, holds_for_all_sizes, is_symbol
 from oneop.sharding.watch import register_waiting
 
 #: The versions of torch of which the parts used here are known.
 VERSIONS = ("2.11", "2.12", "2.13")
-_HELD_SIZES = {"int32", "int64", "shape", "list of int32", "list of int64"}
 _EXTRA = ("output_counts", "device")  # arguments of the torch op that are no attributes
 
 
@@ -129,15 +133,9 @@ def _register_one(name: str) -> None:
 
 def _needs_own_run(op: OpDef) -> bool:
     """Tell whether calls may need other attributes on each device, or more than DTensor does."""
-    if is_random(op) or (op.name.endswith("_") and op.outputs):  # DTensor would return the first input for this name
+    if op.name.endswith("_") and op.outputs:  # DTensor would return the first input for this name
         return True
-    if core().op_info(op.name)["has_physical_inference"] or any(attr.type == "shape" for attr in op.attrs):
-        return True
-    from oneop.authoring.book import definition_of
-
-    page = definition_of(op.name)
-    taken = page.infer.attrs if page is not None and page.infer is not None else ()
-    return any(attr.name in taken and attr.type in _HELD_SIZES for attr in op.attrs)
+    return runs_as_part(op) or bool(size_attrs(op))
 
 
 def _key_of(op: OpDef, attrs_read: frozenset[str]) -> RuntimeSchemaInfo:
@@ -164,6 +162,7 @@ class _Strategy:
         with _disable_current_modes():  # whoever traces the call does not trace how it is planned
             call, specs = read_schema(self._op, self._overload, schema)
             plan = plan_call(call, specs)
+            keep_plan(call, plan, specs, schema.kwargs_schema.values())
         self._note_reads(plan)
         mesh = schema.get_mesh_from_args(validate=False)
         other = next((spec.mesh for spec in specs if spec.mesh != mesh), None)
@@ -236,17 +235,20 @@ def make_call(op: OpDef, overload: Any, groups: Sequence[Sequence[Any]], kwargs:
         counts = [0 if arg.is_optional else max(arg.count, 1) for arg in op.outputs]
     specs = [spec for group in groups for spec in group]
     shapes = [[(_shape(spec), spec.tensor_meta.dtype) for spec in group] for group in groups]
-    schema_attrs = {name: value for name, value in kwargs.items() if name != "device"}
+    given = {name: _without_symbols(value) for name, value in kwargs.items()}
+    schema_attrs = {name: value for name, value in given.items() if name != "device"}
+    names: dict[str, str] = find_op(op.name)._trace_names.attrs  # type: ignore[attr-defined]
     return ShardedCall(
         op=op,
         overload=overload,
         mesh_shape=tuple(specs[0].mesh.shape),
         groups=shapes,
         placements=[tuple(spec.placements) for spec in specs],
-        output_counts=[int(count) for count in counts],
-        attrs=readable_attrs(op, find_op(op.name)._trace_names.attrs, kwargs),  # type: ignore[attr-defined]
+        output_counts=[hint(count) for count in counts],
+        attrs=readable_attrs(op, names, given),
         schema_attrs=schema_attrs,
-        outputs=_whole_outputs(op, overload, shapes, schema_attrs),
+        outputs=[(hints(shape), dtype) for shape, dtype in _whole_outputs(op, overload, shapes, schema_attrs)],
+        schema_names=names,
     )
 
 
@@ -260,14 +262,21 @@ def _specs_of(item: object) -> list[DTensorSpec]:
 
 
 def _shape(spec: DTensorSpec) -> tuple[int, ...]:
+    """Return a whole shape in numbers. Symbols stay symbols: `keep_plan` decides whether they may."""
     meta = spec.tensor_meta
     assert isinstance(meta, TensorMeta)
-    return tuple(int(size) for size in meta.shape)
+    return hints(meta.shape)
+
+
+def _without_symbols(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_without_symbols(item) for item in value)
+    return hint(value) if isinstance(value, torch.SymInt) else value
 
 
 def _whole_outputs(
-    op: OpDef, overload: Any, groups: Sequence[Sequence[tuple[tuple[int, ...], torch.dtype]]], attrs: dict[str, Any]
-) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    op: OpDef, overload: Any, groups: Sequence[Sequence[tuple[Any, torch.dtype]]], attrs: dict[str, Any]
+) -> list[tuple[Any, torch.dtype]]:
     tensors: list[Any] = []
     for arg, group in zip(op.inputs, groups, strict=True):
         taken = [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in group]
@@ -277,24 +286,63 @@ def _whole_outputs(
     return [(tuple(result.shape), result.dtype) for result in listed]
 
 
-def plan_call(call: ShardedCall, specs: Sequence[DTensorSpec], *, compare_all: bool = False) -> Plan:
+def keep_plan(call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], attrs: Iterable[Any]) -> None:
+    """Let a plan that is made while torch traces be used for those sizes only for which it holds.
+
+    All ranks trace with the same outer sizes, and guard on them alike. So they plan alike.
+    """
+    sizes = [size for spec in specs for size in spec.tensor_meta.shape]  # type: ignore[union-attr]
+    given = [one for value in attrs for one in (value if isinstance(value, (list, tuple)) else [value])]
+    if any(is_symbol(size) for size in [*sizes, *given]) and not _holds_for_all_sizes(call, plan, specs, given):
+        fix([*sizes, *given])
+    if torch.compiler.is_compiling() or any(isinstance(size, torch.SymInt) for size in sizes) or _is_tracing():
+        guard_outer_sizes()
+
+
+def _is_tracing() -> bool:
+    return torch._guards.TracingContext.try_get() is not None
+
+
+def _holds_for_all_sizes(call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], given: Sequence[Any]) -> bool:
+    if plan.chosen.moved or plan.reads_sizes or _needs_own_run(call.op) or any(is_symbol(one) for one in given):
+        return False
+    rest = iter(specs)
+    groups = [[(tuple(next(rest).tensor_meta.shape), dtype) for _, dtype in group] for group in call.groups]  # type: ignore[union-attr]
+    outputs = _whole_outputs(call.op, call.overload, groups, call.schema_attrs)
+    shapes = [shape for group in groups for shape, _ in group] + [shape for shape, _ in outputs]
+    return holds_for_all_sizes(shapes, [*plan.chosen.inputs, *plan.chosen.outputs])
+
+
+def plan_call(
+    call: ShardedCall, specs: Sequence[DTensorSpec], *, compare_all: bool = False, is_linear: bool = False
+) -> Plan:
     """Choose the signature of a call whose input tensors lie as `specs` say."""
+    metas = [_meta_of(shape, spec) for shape, spec in zip(call.shapes, specs, strict=True)]
 
     def cost(number: int, placements: Placements) -> float:
-        spec = specs[number]
-        return float(redistribute_cost(spec, DTensorSpec(spec.mesh, placements, tensor_meta=spec.tensor_meta)))
+        spec, meta = specs[number], metas[number]
+        now = DTensorSpec(spec.mesh, spec.placements, tensor_meta=meta)
+        return float(redistribute_cost(now, DTensorSpec(spec.mesh, placements, tensor_meta=meta)))
 
     with torch.no_grad():
-        return make_plan(call, cost, compare_all=compare_all)
+        return make_plan(call, cost, compare_all=compare_all, is_linear=is_linear)
+
+
+def _meta_of(shape: tuple[int, ...], spec: DTensorSpec) -> TensorMeta:
+    """Return the meta of a whole tensor in numbers; costs do not look at strides."""
+    assert spec.tensor_meta is not None
+    stride = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    return TensorMeta(torch.Size(shape), stride, spec.tensor_meta.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Known:
-    """How a call runs: what the strategy answered, and the attributes that are other ones on this device."""
+    """How a call runs: what the strategy answered, the overload to call, and the attributes of this device."""
 
     sharding: Any
+    overload: Any
     changed: dict[str, Any]
-    is_plain: bool  # nothing is moved, and nothing random drawn
+    is_plain: bool  # nothing is moved
 
 
 _MOST_KNOWN = 4096
@@ -313,7 +361,8 @@ def _run(op_call: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> o
     known = None if key is None else _known.get(key)
     if known is None or not known.is_plain:
         return _run_fully(op_call, args, kwargs, key, known)
-    return DTensor._op_dispatcher.wrap(op_call(*local_args, **{**kwargs, **known.changed}), known.sharding.output_spec)
+    results = known.overload(*local_args, **{**kwargs, **known.changed})
+    return DTensor._op_dispatcher.wrap(results, known.sharding.output_spec)
 
 
 def _unwrapped(item: Any, specs: list[DTensorSpec | None]) -> Any:
@@ -351,11 +400,7 @@ def _run_fully(
     local_args = (
         pytree.tree_unflatten(list(info.local_args), info.args_tree_spec) if info.args_tree_spec else info.local_args
     )
-    outputs = _listed(sharding.output_spec)
-    placements = outputs[0].placements if outputs else ()
-    mesh_shape = tuple(info.compute_mesh.shape)
-    with own_numbers(op, placements, mesh_shape, coordinate, local_args, info.local_kwargs) as own:
-        results = overload(*local_args, **{**info.local_kwargs, **known.changed, **own})
+    results = known.overload(*local_args, **{**info.local_kwargs, **known.changed})
     return dispatcher.wrap(results, sharding.output_spec)
 
 
@@ -365,7 +410,7 @@ def _ask(op: OpDef, overload: Any, info: Any, coordinate: Sequence[int] | None) 
     except OneopError as error:  # as DTensor has it
         raise RuntimeError(f"{error}\n\nSharding propagation failed for {info.schema}") from error
     if coordinate is None:
-        return _Known(sharding=sharding, changed={}, is_plain=False)
+        return _Known(sharding=sharding, overload=overload, changed={}, is_plain=False)
     schema: Any = sharding.redistribute_schema if sharding.needs_redistribute else info.schema
     args: Any = schema.args_schema
     if info.args_tree_spec:
@@ -374,10 +419,10 @@ def _ask(op: OpDef, overload: Any, info: Any, coordinate: Sequence[int] | None) 
     groups += [[] for _ in range(len(op.inputs) - len(groups))]
     with _disable_current_modes():
         call = make_call(op, overload, groups, dict(info.schema.kwargs_schema))
-        placed = [spec.placements for spec in _listed(sharding.output_spec)]
-        changed = attrs_of_part(call, call.placements, placed, coordinate)
-    is_plain = not sharding.needs_redistribute and not is_random(op)
-    return _Known(sharding=sharding, changed=changed or {}, is_plain=is_plain)
+        outputs = [spec.placements for spec in _listed(sharding.output_spec)]
+        chosen = Candidate(signatures=(), inputs=call.placements, outputs=outputs, costs=[], moved=0)
+        run, changed = local_overload(call, chosen, coordinate)
+    return _Known(sharding=sharding, overload=run, changed=changed, is_plain=not sharding.needs_redistribute)
 
 
 def _listed(specs: Any) -> list[Any]:
@@ -413,6 +458,37 @@ def call_of(op: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sha
     given = {names.get(name, name): value for name, value in kwargs.items()}
     specs = [spec for group in groups for spec in group]
     return make_call(op, find_op(op.name).overload, groups, given), specs
+
+
+def whole_outputs(call: ShardedCall, specs: Sequence[DTensorSpec], kwargs: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Return shape and stride of the whole outputs, with symbols where the inputs' shapes have them."""
+    rest = iter(specs)
+    groups = [[(tuple(next(rest).tensor_meta.shape), dtype) for _, dtype in group] for group in call.groups]  # type: ignore[union-attr]
+    with _disable_current_modes():
+        shapes = [shape for shape, _ in _whole_outputs(call.op, call.overload, groups, kwargs)]
+    return [(torch.Size(shape), _contiguous_stride(shape)) for shape in shapes]
+
+
+def _contiguous_stride(shape: Sequence[Any]) -> tuple[Any, ...]:
+    stride: list[Any] = []
+    step: Any = 1
+    for size in reversed(shape):
+        stride.insert(0, step)
+        step = step * size
+    return tuple(stride)
+
+
+def moved(tensor: DTensor, placements: Placements) -> DTensor:
+    """Return a tensor with other placements, partial ones too. Not differentiable."""
+    target = DTensorSpec(tensor.device_mesh, placements, tensor_meta=tensor._spec.tensor_meta)
+    local = redistribute_local_tensor(tensor._local_tensor, tensor._spec, target)
+    return DTensor(local, target, requires_grad=tensor.requires_grad)  # type: ignore[call-arg]
+
+
+def wrapped(part: torch.Tensor, mesh: DeviceMesh, placements: Placements, shape: Any, stride: Any) -> DTensor:
+    """Return the DTensor of which this is the rank's part. Not differentiable."""
+    spec = DTensorSpec(mesh, placements, tensor_meta=TensorMeta(torch.Size(shape), tuple(stride), part.dtype))
+    return DTensor(part, spec, requires_grad=part.requires_grad)  # type: ignore[call-arg]
 
 
 @contextlib.contextmanager

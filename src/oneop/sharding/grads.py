@@ -10,19 +10,45 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.distributed.tensor import DTensor
-from torch.distributed.tensor.placement_types import Shard
+from torch.distributed.tensor import DTensor, Replicate
+
+from oneop.sbp import split_axis
+from oneop.sharding.dtensor import wrapped
 
 
-def place_gradients(inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
-    """See to the gradients of a call that was recorded for backward."""
+def place_gradients(
+    inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+) -> Callable[[int], torch.Tensor] | None:
+    """See to the gradients of a call that was recorded for backward.
+
+    Returns what makes zeros for outputs that nobody used: on the mesh, where the core's would be plain tensors.
+    """
     wanted = [
         (tensor.device_mesh, tensor.placements) if isinstance(tensor, DTensor) and tensor.requires_grad else None
         for tensor in inputs
     ]
     node = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
-    if node is not None and any(one is not None for one in wanted):
-        node.register_hook(_hook(wanted))
+    if node is None or not any(one is not None for one in wanted):
+        return None
+    node.register_hook(_hook(wanted))
+    if len(outputs) < 2:
+        return None  # an unused call has no backward
+    zeros = [_zeros_for(output) for output in outputs]
+    return lambda number: zeros[number]()
+
+
+def _zeros_for(output: torch.Tensor) -> Callable[[], torch.Tensor]:
+    assert isinstance(output, DTensor)
+    spec = (output.device_mesh, tuple(output.placements), output.shape, output.stride())
+    local = (tuple(output._local_tensor.shape), output.dtype, output._local_tensor.device)
+
+    def make() -> torch.Tensor:
+        mesh, placements, shape, stride = spec
+        size, dtype, device = local
+        placed = tuple(one if split_axis(one) is not None else Replicate() for one in placements)
+        return wrapped(torch.zeros(size, dtype=dtype, device=device), mesh, placed, shape, stride)
+
+    return make
 
 
 def _hook(wanted: Sequence[Any]) -> Callable[..., Any]:
@@ -40,6 +66,6 @@ def _placed(grad: torch.Tensor | None, place: Any) -> torch.Tensor | None:
     if grad.device_mesh != mesh:
         return grad
     target = tuple(
-        own if isinstance(own, Shard) else found for own, found in zip(placements, grad.placements, strict=True)
+        own if split_axis(own) is not None else found for own, found in zip(placements, grad.placements, strict=True)
     )
     return grad if target == tuple(grad.placements) else grad.redistribute(placements=target)

@@ -15,14 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from torch.distributed.tensor.placement_types import Placement, Shard, _StridedShard
 
 from oneop._runtime import DTYPE_CODES, core
-from oneop.errors import SbpError
+from oneop.errors import OneopError, SbpError
 from oneop.registry import OpDef
-from oneop.sbp import BROADCAST, SPLIT, Sbp, of_placements
-from oneop.sharding.local import Shape, chunk_sizes, local_attrs
-from oneop.signatures import Signature, declared_signatures, text_of
+from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, of_placements, split_axis
+from oneop.sbp import placements as placements_of
+from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape
+from oneop.signatures import Signature, declared_signatures, independent_signatures, text_of
 
 #: More candidates than this are not compared; the dearest of each mesh dimension go first.
 MOST_CANDIDATES = 512
@@ -34,7 +35,7 @@ Cost = Callable[[int, Placements], float]
 
 @dataclass(frozen=True, kw_only=True)
 class ShardedCall:
-    """A call as the adapter sees it: whole shapes, and where the inputs are."""
+    """A call as the adapter sees it: whole shapes, and where the inputs are. Sizes are numbers here, never symbols."""
 
     op: OpDef
     overload: Any
@@ -45,6 +46,7 @@ class ShardedCall:
     attrs: dict[str, Any]  # by the author's names
     schema_attrs: dict[str, Any]  # as torch passes them, `output_counts` too
     outputs: list[tuple[Shape, torch.dtype]] = field(default_factory=list)
+    schema_names: Mapping[str, str] = field(default_factory=dict)  # the author's name of an attribute: the schema's
 
     @property
     def counts(self) -> list[int]:
@@ -55,6 +57,11 @@ class ShardedCall:
     def shapes(self) -> list[Shape]:
         """The shape of each input tensor."""
         return [shape for tensors in self.groups for shape, _ in tensors]
+
+    @property
+    def dtypes(self) -> list[torch.dtype]:
+        """The dtype of each tensor, inputs first."""
+        return [dtype for tensors in [*self.groups, self.outputs] for _, dtype in tensors]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,45 +82,54 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All candidates from the cheapest on, the chosen one, and the attributes on which this depends."""
+    """All candidates from the cheapest on, the chosen one, and what this depends on."""
 
     candidates: list[Candidate]
     refused: list[tuple[Candidate, str]]
     chosen: Candidate
     attrs_read: frozenset[str]
+    reads_sizes: bool  # the signatures themselves may be others for other sizes
 
 
-def make_plan(call: ShardedCall, cost: Cost, *, compare_all: bool = False) -> Plan:
+def make_plan(call: ShardedCall, cost: Cost, *, compare_all: bool = False, is_linear: bool = False) -> Plan:
     """Choose. Raises `SbpError` where an input that the op changes would have to be redistributed.
 
     Where the inputs lie as a signature says, nothing else can be cheaper, and nothing else is looked at unless
-    `compare_all`.
+    `compare_all`. With `is_linear` only splits, broadcasts and sums are taken: what autograd can go back through.
     """
     cost = functools.cache(cost)
-    signatures, attrs_read = _signatures(call)
+    signatures, attrs_read, reads_sizes = _signatures(call, is_linear)
     exact = None if compare_all else _exact(call, signatures, cost)
-    if exact is not None and not _problem(call, exact):
-        return Plan(candidates=[exact], refused=[], chosen=exact, attrs_read=attrs_read)
+    if exact is not None and not _problem(call, exact, reads_sizes):
+        return Plan(candidates=[exact], refused=[], chosen=exact, attrs_read=attrs_read, reads_sizes=reads_sizes)
     found = [candidate for candidate in _candidates(call, signatures, cost) if _keeps_changed(call, candidate)]
     found.sort(key=lambda candidate: (candidate.cost, candidate.moved))
     refused: list[tuple[Candidate, str]] = []
     for candidate in found:
-        problem = _problem(call, candidate)
+        problem = _problem(call, candidate, reads_sizes)
         if not problem:
-            return Plan(candidates=found, refused=refused, chosen=candidate, attrs_read=attrs_read)
+            return Plan(
+                candidates=found, refused=refused, chosen=candidate, attrs_read=attrs_read, reads_sizes=reads_sizes
+            )
         refused.append((candidate, problem))
     raise SbpError(_no_candidate_text(call, signatures))
 
 
-def _signatures(call: ShardedCall) -> tuple[list[list[Signature]], frozenset[str]]:
-    """Return the signatures of each mesh dimension, and the attributes that were read."""
+def _signatures(call: ShardedCall, is_linear: bool) -> tuple[list[list[Signature]], frozenset[str], bool]:
+    """Return the signatures of each mesh dimension, the attributes that were read, and whether sizes were."""
     by_size: dict[int, tuple[Signature, ...]] = {}
     read: frozenset[str] = frozenset()
+    reads_sizes = False
     for size in dict.fromkeys(call.mesh_shape):
         declared = declared_signatures(call.op.name, call.groups, call.output_counts, call.attrs, size, keep_small=True)
-        by_size[size] = declared.signatures
+        by_size[size] = tuple(one for one in declared.signatures if not is_linear or _is_linear(one))
         read |= declared.attrs_read
-    return [list(by_size[size]) for size in call.mesh_shape], read
+        reads_sizes |= declared.reads_sizes
+    return [list(by_size[size]) for size in call.mesh_shape], read, reads_sizes
+
+
+def _is_linear(signature: Signature) -> bool:
+    return all(not sbp.is_partial or sbp.kind == PARTIAL_SUM for sbp in signature)
 
 
 def _candidates(call: ShardedCall, signatures: Sequence[Sequence[Signature]], cost: Cost) -> Iterator[Candidate]:
@@ -126,6 +142,9 @@ def _candidates(call: ShardedCall, signatures: Sequence[Sequence[Signature]], co
         candidate = _candidate(call, combination, cost)
         if math.isfinite(candidate.cost):
             yield candidate
+        strided = _as_strided(call, combination, cost)
+        if strided is not None and math.isfinite(strided.cost):
+            yield strided
 
 
 def _exact(call: ShardedCall, signatures: Sequence[Sequence[Signature]], cost: Cost) -> Candidate | None:
@@ -135,12 +154,39 @@ def _exact(call: ShardedCall, signatures: Sequence[Sequence[Signature]], cost: C
     chosen = []
     for dim, options in enumerate(signatures):
         now = [placements[dim] for placements in call.placements]
-        fits = (one for one in options if [_placement(sbp) for sbp in one[: len(now)]] == now)
+        fits = (one for one in options if [_placement(sbp) for sbp in one[: len(now)]] == [_plain(p) for p in now])
         match = next(fits, None)
         if match is None:
             return None
         chosen.append(match)
+    if any(isinstance(placement, _StridedShard) for placements in call.placements for placement in placements):
+        candidate = _as_strided(call, tuple(chosen), cost)
+        return candidate if candidate is not None and not candidate.moved else None
     return _candidate(call, tuple(chosen), cost)
+
+
+def _as_strided(call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost) -> Candidate | None:
+    """Return the candidate in which the split tensors of a mesh dimension are split strided, as an input is.
+
+    The parts of a strided split are made of several pieces of the axis. That is right where the op treats each index of
+    the axis by itself, which `infer="elementwise"` or an axes line declares, and where all split axes have one size.
+    """
+    strides: list[int | None] = []
+    tensors = [*call.shapes, *(shape for shape, _ in call.outputs)]
+    for dim, signature in enumerate(signatures):
+        factors = {p[dim].split_factor for p in call.placements if isinstance(p[dim], _StridedShard)}
+        splits = [(shape[sbp.axis]) for shape, sbp in zip(tensors, signature, strict=True) if sbp.kind == SPLIT]
+        is_strided = len(factors) == 1 and splits
+        if is_strided and (len(set(splits)) > 1 or signature not in _independent(call)):
+            return None
+        strides.append(next(iter(factors)) if is_strided else None)
+    if not any(strides):
+        return None
+    return _candidate(call, signatures, cost, strides)
+
+
+def _independent(call: ShardedCall) -> list[Signature]:
+    return independent_signatures(call.op.name, call.groups, call.outputs, call.output_counts, call.attrs)
 
 
 def _cheapest(call: ShardedCall, signatures: Sequence[Sequence[Signature]], cost: Cost) -> list[list[Signature]]:
@@ -173,9 +219,15 @@ def _inferred(call: ShardedCall) -> tuple[Signature, ...]:
     return tuple(tuple(entries[dim::dims]) for dim in range(dims))
 
 
-def _candidate(call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost) -> Candidate:
+def _candidate(
+    call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost, strides: Sequence[int | None] = ()
+) -> Candidate:
     count = len(call.placements)
-    by_tensor = [tuple(_placement(sbp) for sbp in entries) for entries in zip(*signatures, strict=True)]
+    strides = strides or [None] * len(signatures)
+    by_tensor = [
+        tuple(_placement(sbp, stride) for sbp, stride in zip(entries, strides, strict=True))
+        for entries in zip(*signatures, strict=True)
+    ]
     inputs = by_tensor[:count]
     costs = []
     moved = 0
@@ -188,19 +240,25 @@ def _candidate(call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost)
     return Candidate(signatures=signatures, inputs=inputs, outputs=by_tensor[count:], costs=costs, moved=moved)
 
 
-def _placement(sbp: Sbp) -> Placement:
-    if sbp.kind == SPLIT:
-        return Shard(sbp.axis)
-    return Replicate() if sbp.kind == BROADCAST else Partial()
+@functools.cache
+def _placement(sbp: Sbp, stride: int | None = None) -> Placement:
+    if stride is not None and sbp.kind == SPLIT:
+        return _StridedShard(sbp.axis, split_factor=stride)
+    return placements_of(sbp)[0]
+
+
+def _plain(placement: Placement) -> Placement:
+    return Shard(placement.dim) if isinstance(placement, _StridedShard) else placement
 
 
 def _can_split(shape: Shape, placements: Placements, mesh_shape: Shape) -> bool:
-    """Tell whether each device would get something."""
+    """Tell whether each device would get something of the axes that are split."""
     parts = [1] * len(shape)
     for placement, size in zip(placements, mesh_shape, strict=True):
-        if isinstance(placement, Shard):
-            parts[placement.dim] *= size
-    return all(size >= count for size, count in zip(shape, parts, strict=True))
+        axis = split_axis(placement)
+        if axis is not None:
+            parts[axis] *= size
+    return all(count == 1 or size >= count for size, count in zip(shape, parts, strict=True))
 
 
 def _keeps_changed(call: ShardedCall, candidate: Candidate) -> bool:
@@ -216,82 +274,127 @@ def _changed(call: ShardedCall) -> Iterator[int]:
         at += len(tensors)
 
 
-def _problem(call: ShardedCall, candidate: Candidate) -> str:
-    """Return why the op cannot run on such parts, going by its inference for the first and the last device."""
-    if not any(isinstance(p, Shard) for placements in [*candidate.inputs, *candidate.outputs] for p in placements):
+@dataclass(frozen=True, kw_only=True)
+class LocalCall:
+    """A call on one device: shapes of the parts, and the attributes that are other ones there."""
+
+    inputs: list[Shape]
+    outputs: list[Shape]
+    attrs: dict[str, Any]  # changed ones, by the author's names
+
+
+def local_call(
+    call: ShardedCall, candidate: Candidate, coordinate: Sequence[int], dims: int | None = None
+) -> LocalCall:
+    """Return the call on the device at `coordinate`; with `dims` as if only the first dimensions of the mesh split."""
+
+    def part(shape: Shape, placements: Placements) -> Shape:
+        return local_shape(shape, placements[:dims], call.mesh_shape[:dims], coordinate[:dims])
+
+    outputs = [part(shape, placed) for (shape, _), placed in zip(call.outputs, candidate.outputs, strict=True)]
+    inputs = [part(shape, placed) for shape, placed in zip(call.shapes, candidate.inputs, strict=True)]
+    whole = _by_argument(call, [*call.shapes, *(shape for shape, _ in call.outputs)])
+    parts = _by_argument(call, [*inputs, *outputs])
+    return LocalCall(inputs=inputs, outputs=outputs, attrs=local_attrs(call.op, call.attrs, whole, parts))
+
+
+def _by_argument(call: ShardedCall, shapes: Sequence[Shape]) -> dict[str, Shape]:
+    """Return the shape of the first tensor of each argument."""
+    found, at = {}, 0
+    for arg, count in zip([*call.op.inputs, *call.op.outputs], call.counts, strict=True):
+        if count:
+            found[arg.name] = shapes[at]
+        at += count
+    return found
+
+
+def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
+    """Return why the op cannot run on such parts, going by what it declares for each shape of a part that there is."""
+    everywhere = [*candidate.inputs, *candidate.outputs]
+    if not any(split_axis(placement) is not None for placements in everywhere for placement in placements):
         return ""
-    first, last = [0] * len(call.mesh_shape), [size - 1 for size in call.mesh_shape]
-    for coordinate in (first, last):
-        if attrs_of_part(call, candidate.inputs, candidate.outputs, coordinate) is None:
-            part = "first" if coordinate is first else "last"
-            return f"on the {part} device inference does not give the part of the output that it should"
+    shapes = [*call.shapes, *(shape for shape, _ in call.outputs)]
+    seen = set()
+    for coordinate in different_devices(shapes, everywhere, call.mesh_shape):
+        local = local_call(call, candidate, coordinate)
+        key = (*local.inputs, *local.outputs)
+        if key in seen:
+            continue
+        seen.add(key)
+        if not infers(call, candidate, local, coordinate):
+            return f"on the device at {list(coordinate)} inference does not give the part of the output that it should"
+        problem = _undeclared_for_parts(call, candidate, coordinate) if reads_sizes else ""
+        if problem:
+            return problem
     return ""
 
 
-def attrs_of_part(
-    call: ShardedCall, inputs: Sequence[Placements], outputs: Sequence[Placements], coordinate: Sequence[int]
-) -> dict[str, Any] | None:
-    """Return the attributes that are other ones on a device, see `local_attrs`; None where the op cannot run there."""
+def _undeclared_for_parts(call: ShardedCall, candidate: Candidate, coordinate: Sequence[int]) -> str:
+    """Return what a later mesh dimension may not do: it splits what earlier ones left, not the whole tensors."""
+    if core().op_info(call.op.name)["has_nd_sbp"]:
+        return ""  # the op's own function decided for all dimensions at once
+    for dim in range(1, len(call.mesh_shape)):
+        local = local_call(call, candidate, coordinate, dim)
+        rest = iter(local.inputs)
+        groups = [[(next(rest), dtype) for _, dtype in tensors] for tensors in call.groups]
+        attrs = {**call.attrs, **local.attrs}
+        try:
+            declared = declared_signatures(
+                call.op.name, groups, call.output_counts, attrs, call.mesh_shape[dim], keep_small=True
+            )
+        except (OneopError, RuntimeError, ValueError, TypeError):
+            return f"dimension {dim} of the mesh would split parts that the op refuses"
+        if candidate.signatures[dim] not in declared.signatures:
+            text = text_of(call.op, call.counts, candidate.signatures[dim])
+            return f"{text} is not declared for the parts that dimension {dim} of the mesh would split"
+    return ""
 
-    def part(shape: Shape, placements: Placements) -> Shape:
-        return local_shape(shape, placements, call.mesh_shape, coordinate)
 
-    rest = iter(zip(inputs, call.shapes, strict=True))
+def infers(call: ShardedCall, candidate: Candidate, local: LocalCall, coordinate: Sequence[int]) -> bool:
+    """Tell whether inference on the parts gives the parts of the outputs."""
+    rest = iter(local.inputs)
+    groups = [[(next(rest), dtype) for _, dtype in tensors] for tensors in call.groups]
+    if core().op_info(call.op.name)["has_physical_inference"]:
+        return _physical(call, groups, candidate, coordinate) == local.outputs
     tensors: list[Any] = []
-    for arg, group in zip(call.op.inputs, call.groups, strict=True):
-        taken = [
-            torch.empty(part(shape, placements), dtype=dtype, device="meta")
-            for (_, dtype), (placements, shape) in zip(group, [next(rest) for _ in group], strict=True)
-        ]
+    for arg, group in zip(call.op.inputs, groups, strict=True):
+        taken = [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in group]
         is_list = arg.count != 1 or arg.count_is_minimum
         tensors.append(taken if is_list else taken[0] if taken else None)
-    whole = [shape for shape, _ in call.outputs]
-    wanted = [part(shape, placements) for shape, placements in zip(whole, outputs, strict=True)]
-    if core().op_info(call.op.name)["has_physical_inference"]:
-        physical = _physical(call, tensors, inputs, outputs, coordinate)
-        if physical != wanted:
-            return None
-    return local_attrs(call.overload, tensors, call.schema_attrs, whole, wanted)
+    changed = {call.schema_names.get(name, name): value for name, value in local.attrs.items()}
+    try:
+        outputs = call.overload(*tensors, **{**call.schema_attrs, **changed})
+    except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, LookupError):
+        return False  # the op refuses such parts
+    listed = [outputs] if isinstance(outputs, torch.Tensor) else outputs or ()
+    return [tuple(output.shape) for output in listed] == local.outputs
 
 
 def _physical(
-    call: ShardedCall,
-    tensors: Sequence[Any],
-    inputs: Sequence[Placements],
-    outputs: Sequence[Placements],
-    coordinate: Sequence[int],
-) -> list[Shape]:
-    """Return the outputs of one device by the op's physical inference."""
-    groups = [
-        [(tuple(t.shape), t.dtype) for t in (item if isinstance(item, list) else [] if item is None else [item])]
-        for item in tensors
-    ]
-    sbp = [(one.kind, one.axis) for placements in [*inputs, *outputs] for one in of_placements(placements)]
+    call: ShardedCall, groups: Sequence[Any], candidate: Candidate, coordinate: Sequence[int]
+) -> list[Shape] | None:
+    """Return the outputs of one device by the op's physical inference; None where it refuses."""
+    placed = [*candidate.inputs, *candidate.outputs]
+    sbp = [(one.kind, one.axis) for placements in placed for one in of_placements(placements)]
     index = 0
     for position, size in zip(coordinate, call.mesh_shape, strict=True):
         index = index * size + position
     logical = [*(spec for group in call.groups for spec in group), *call.outputs]
-    found = core().infer_outputs(
-        call.op.name,
-        groups,
-        call.output_counts,
-        call.attrs,
-        sbp,
-        len(call.mesh_shape),
-        math.prod(call.mesh_shape),
-        index,
-        logical,
-    )
+    try:
+        found = core().infer_outputs(
+            call.op.name,
+            groups,
+            call.output_counts,
+            call.attrs,
+            sbp,
+            len(call.mesh_shape),
+            math.prod(call.mesh_shape),
+            index,
+            logical,
+        )
+    except (OneopError, RuntimeError, ValueError, TypeError):
+        return None
     return [tuple(shape) for shape, _ in found]
-
-
-def local_shape(shape: Shape, placements: Placements, mesh_shape: Shape, coordinate: Sequence[int]) -> Shape:
-    """Return the shape of the part that a device has."""
-    sizes = list(shape)
-    for placement, parts, index in zip(placements, mesh_shape, coordinate, strict=True):
-        if isinstance(placement, Shard):
-            sizes[placement.dim] = chunk_sizes(sizes[placement.dim], parts)[index]
-    return tuple(sizes)
 
 
 def placements_text(placements: Sequence[Placement]) -> str:

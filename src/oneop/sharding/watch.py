@@ -27,10 +27,11 @@ def _register(names: Iterable[str]) -> None:
     if module is not None and not hasattr(module, "register"):  # it is being imported, and asks for these at its end
         _waiting.extend(names)
         return
-    from oneop.sharding import dtensor, grads
+    from oneop.sharding import composition, dtensor, grads
 
     if not _watched:
         core().watch_sharded_calls(grads.place_gradients)
+        core().set_sharded_composition(composition.run)
         _watched.append(True)
     dtensor.register(names)
 

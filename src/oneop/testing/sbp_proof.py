@@ -1,32 +1,44 @@
 """`check_sbp`: proving SBP signatures on one process.
 
 A signature claims that an op on parts gives parts of what it gives on the whole. So that is run: the inputs are cut as
-the signature says, the op is called on each part, and the parts of the outputs are put together and compared. What
-holds without being declared is found the same way.
+the signature says, the op is called on each part as the adapter for DTensors would call it, and the parts of the
+outputs are put together and compared. What holds without being declared is found the same way.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._runtime import find_op
+from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, SbpError
 from oneop.registry import ArgDef, OpDef, get_op
 from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, broadcast, partial_sum, split
 from oneop.sharding.random import is_random
 from oneop.signatures import Signature, declared_signatures, text_of
-from oneop.testing.sbp_shards import Call, Sample, Verdict, run_shards
+from oneop.testing.sbp_backward import backward_calls, composition_problem
+from oneop.testing.sbp_samples import calls_with_other_attrs, samples_of
+from oneop.testing.sbp_shards import Call, Sample, compare, fitting, refusal, run_shards
 
 if TYPE_CHECKING:
     from oneop._core import Op
 
 #: Discovery stops here: arguments have that many combinations of placements.
 MOST_CANDIDATES = 20_000
+#: Into how many parts tensors are cut; and one more than an axis has elements, so that a part is empty.
+PARTS = (2, 3, 4, 5, 6, 8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a signature holds; None where it could not be tried."""
+
+    holds: bool | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +59,7 @@ class SbpReport:
     untried: tuple[Finding, ...]
     undeclared: tuple[str, ...]
     lines: tuple[str, ...]
+    backward: tuple[SbpReport, ...] = ()  #: of the ops that the gradient calls
 
     def __str__(self) -> str:
         """Return a line for each signature."""
@@ -54,6 +67,8 @@ class SbpReport:
         lines += [f"  holds     {one.signature}" + (f"  ({one.problem})" * bool(one.problem)) for one in self.proved]
         lines += [f"  WRONG     {one.signature}  {one.problem}" for one in self.wrong]
         lines += [f"  not tried {one.signature}  {one.problem}" for one in self.untried]
+        for other in self.backward:
+            lines += [f"  backward: {line}" for line in str(other).splitlines() if other.wrong or "hold" in line]
         if self.undeclared:
             lines.append("  these hold too and are not declared; to add them:")
             lines += [f"    {line}" for line in self.lines]
@@ -65,20 +80,27 @@ def check_sbp(
     inputs: Sequence[Any],
     *,
     discover: bool = True,
+    backward: bool = True,
     rtol: float | None = None,
+    choices: Mapping[str, Sequence[Any]] | None = None,
     **attrs: Any,
 ) -> SbpReport:
     """Prove every declared SBP signature of an op for these inputs, and find those that hold and are not declared.
 
-    No process group is needed: parts are made and run one after another here. They are uneven, parts of sums are of
-    both signs, and everything is tried again with negated inputs, so that accidents do not pass.
+    No process group is needed: parts are made and run one after another here, as calls with DTensors would run them.
+    Tensors are cut into 2 to 8 parts, even and uneven ones, and with one that is empty. Inputs are tried at several
+    magnitudes, negated, in another order, and in float64 where the op takes it; each value of a bool attribute, and
+    of a str attribute those that stand in the op's Python code or in `choices`. Each element of a result is compared
+    by itself. The ops that the gradient calls are proved on what it gives them.
 
     Args:
         op: the op or its name.
         inputs: a tensor for each input argument, a list for a variadic one, None for one that is left out. Axes of 3
-            elements or more can be cut in all ways.
+            elements or more can be cut in all ways; 12 is a good length.
         discover: also try signatures that are not declared, print those that hold and the line that adds them.
-        rtol: how much results may differ, relative to the largest of them; by default as the dtype allows.
+        backward: also prove the gradient.
+        rtol: how much an element may differ, relative to itself; by default what rounding its inputs does to it.
+        choices: further values of attributes to try, {"mode": ["sum", "max"]}.
         attrs: attributes of the call.
 
     Returns:
@@ -92,31 +114,61 @@ def check_sbp(
     if is_random(definition):
         raise ArgumentError(f'check_sbp: op "{name}" is random: parts and the whole cannot be compared')
     call = _make_call(definition, inputs, attrs)
-    samples = [sample for sample in (call.sample(1, rtol), call.sample(-1, rtol)) if sample is not None]
-    if not samples:
-        call.whole(call.tensors)  # raises what the op says
-    declared = declared_signatures(name, call.specs(), call.output_counts, attrs)
-    proved: list[Finding] = []
-    wrong: list[Finding] = []
-    untried: list[Finding] = []
-    for signature in declared.signatures[:-1]:
-        verdict = _judge(call, samples, signature)
-        finding = Finding(signature=text_of(definition, call.counts, signature), problem=verdict.problem)
-        (untried if verdict.holds is None else proved if verdict.holds else wrong).append(finding)
-    undeclared = [one for one in _discover(call, samples) if one not in declared.signatures] if discover else []
-    report = SbpReport(
-        op=name,
-        proved=tuple(proved),
-        wrong=tuple(wrong),
-        untried=tuple(untried),
-        undeclared=tuple(text_of(definition, call.counts, one) for one in undeclared),
-        lines=tuple(_line(definition, call.counts, one) for one in undeclared),
-    )
-    if wrong:
+    report = _prove(call, rtol, choices or {}, discover)
+    if backward:
+        report = replace(report, backward=tuple(_prove_backward(call, rtol)))
+    if report.wrong or any(other.wrong for other in report.backward):
         raise SbpError(f"{report}\n  defined at {definition.source}")
-    if undeclared:
+    if report.undeclared:
         print(report)
     return report
+
+
+def _prove(call: Call, rtol: float | None, choices: Mapping[str, Sequence[Any]], discover: bool) -> SbpReport:
+    """Prove the signatures for a call and for its other attributes."""
+    found: dict[str, Verdict] = {}
+    declared: tuple[Signature, ...] = ()
+    samples: list[Sample] = []
+    for other, note in calls_with_other_attrs(call, choices):
+        own = samples_of(other, rtol)
+        if not own:
+            other.run(other.tensors)  # raises what the op says
+        verdicts = _judge_declared(other, own)
+        if other is call:
+            declared, samples = tuple(verdicts), own
+        for signature, verdict in verdicts.items():
+            text = text_of(call.op, call.counts, signature)
+            if verdict.holds is False and note:
+                verdict = replace(verdict, problem=f"{note}, {verdict.problem}")
+            known = found.get(text)
+            if known is None or known.holds is None or verdict.holds is False:
+                found[text] = verdict
+    undeclared = _discover(call, samples, declared) if discover else []
+    kept = {
+        holds: [Finding(signature=text, problem=v.problem) for text, v in found.items() if v.holds is holds]
+        for holds in (True, False, None)
+    }
+    return SbpReport(
+        op=call.op.name,
+        proved=tuple(kept[True]),
+        wrong=tuple(kept[False]),
+        untried=tuple(kept[None]),
+        undeclared=tuple(text_of(call.op, call.counts, one) for one in undeclared),
+        lines=tuple(_line(call.op, call.counts, one) for one in undeclared),
+    )
+
+
+def _prove_backward(call: Call, rtol: float | None) -> Iterator[SbpReport]:
+    seen = set()
+    for name, inputs, attrs in backward_calls(call):
+        definition = get_op(name)
+        key = (name, repr(attrs), *(tuple(t.shape) for t in inputs if isinstance(t, torch.Tensor)))
+        if key in seen or is_random(definition) or not core().op_info(name)["has_sbp"]:
+            continue
+        seen.add(key)
+        own = {schema: attr for attr, schema in find_op(name)._trace_names.attrs.items()}  # type: ignore[attr-defined]
+        given = {own.get(attr, attr): value for attr, value in attrs.items() if attr != "device"}
+        yield _prove(_make_call(definition, inputs, given), rtol, {}, False)
 
 
 def _make_call(op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Call:
@@ -137,30 +189,77 @@ def _make_call(op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Ca
     return Call(op=op, overload=find_op(op.name).overload, groups=groups, attrs=dict(attrs))
 
 
-def _judge(call: Call, samples: Sequence[Sample], signature: Signature) -> Verdict:
-    """Try a signature with several numbers of parts, even and uneven."""
+def _judge_declared(call: Call, samples: Sequence[Sample]) -> dict[Signature, Verdict]:
+    """Judge what an op declares; each signature on those numbers of devices for which it is declared."""
+    numbers = sorted({*PARTS, *(size + 1 for t in call.tensors for size in t.shape if size < max(PARTS))})
+    allowed: dict[Signature, list[int]] = {}
+    for parts in numbers:
+        for signature in declared_signatures(
+            call.op.name, call.specs(), call.output_counts, call.attrs, parts, keep_small=True
+        ).signatures[:-1]:
+            allowed.setdefault(signature, []).append(parts)
+    return {signature: _judge(call, samples, signature, numbers) for signature, numbers in allowed.items()}
+
+
+def _judge(call: Call, samples: Sequence[Sample], signature: Signature, numbers: Sequence[int] = PARTS) -> Verdict:
+    """Try a signature with several numbers of parts: even, uneven and empty ones."""
     count = len(call.tensors)
     sizes = [call.tensors[i].shape[sbp.axis] for i, sbp in enumerate(signature[:count]) if sbp.kind == SPLIT]
-    numbers = [parts for parts in (2, 3) if all(size >= parts for size in sizes)]
-    if not numbers:
+    if any(size < 2 for size in sizes):
         return Verdict(holds=None, problem="an axis has fewer than 2 elements")
-    uneven_problem = ""
-    for parts, sample in itertools.product(numbers, samples):
-        results = run_shards(call, sample, signature[:count], parts, signature[count:])
-        problem = results if isinstance(results, str) else results.compare(signature[count:])
-        if problem and any(size % parts for size in sizes):
-            uneven_problem = uneven_problem or f"{parts} parts: {problem}"
-        elif problem:
-            return Verdict(holds=False, problem=f"{parts} parts{sample.note}: {problem}")
-    if uneven_problem and not any(all(size % parts == 0 for size in sizes) for parts in numbers):
-        return Verdict(holds=False, problem=uneven_problem)
-    if uneven_problem and "shape" not in uneven_problem:
-        return Verdict(holds=False, problem=uneven_problem)
-    return Verdict(holds=True, problem="even parts only" if uneven_problem else "")
+    empty = sorted({size + 1 for size in sizes})[:1]  # each other number leaves every part something
+    tried = [parts for parts in numbers if all(size >= parts for size in sizes) or parts in empty]
+    refused: dict[int, str] = {}
+    note = ""
+    for parts in tried:
+        problem = refusal(samples[0], signature, parts)
+        if problem is not None:
+            refused[parts] = problem.text
+            continue
+        for sample in samples:
+            results = run_shards(sample, signature, parts)
+            if isinstance(results, str):
+                if results.startswith("an empty part"):
+                    note = "not on empty parts"  # a loud refusal; no wrong result comes of it
+                    break
+                return Verdict(holds=False, problem=f"{parts} parts{sample.note}: {results}")
+            wrong = compare(sample, signature, parts, results)
+            if wrong:
+                return Verdict(holds=False, problem=f"{parts} parts{sample.note}: {wrong}")
+        wrong = composition_problem(samples[0], signature, parts) if parts == tried[0] else ""
+        if wrong:
+            return Verdict(holds=False, problem=f"{parts} parts: {wrong}")
+    if len(refused) == len(tried):
+        return _judge_refused(call, samples, signature, next(iter(refused.items()), (2, "it was not tried")))
+    is_even = [parts for parts in tried if all(size % parts == 0 for size in sizes)]
+    if refused and sizes and not any(parts in refused for parts in is_even):
+        note = "even parts only"
+    elif refused and not note:
+        note = f"not on {', '.join(map(str, refused))} parts, which inference refuses"
+    return Verdict(holds=True, problem=note)
 
 
-def _discover(call: Call, samples: Sequence[Sample]) -> list[Signature]:
-    """Return all signatures that hold, but for the one of broadcasts."""
+def _judge_refused(call: Call, samples: Sequence[Sample], signature: Signature, first: tuple[int, str]) -> Verdict:
+    """Judge a signature whose parts inference never takes: wrong, unless these axes are only too short for it."""
+    longer = []
+    for tensor, sbp in zip(call.tensors, signature, strict=False):
+        repeats = [4 if sbp.kind == SPLIT and axis == sbp.axis else 1 for axis in range(tensor.ndim)]
+        longer.append(tensor.repeat(*repeats) if tensor.ndim else tensor)
+    rest = iter(longer)
+    other = Call(
+        op=call.op, overload=call.overload, groups=[[next(rest) for _ in g] for g in call.groups], attrs=call.attrs
+    )
+    is_longer = any(a.shape != b.shape for a, b in zip(longer, call.tensors, strict=True))
+    own = samples_of(other, samples[0].rtol) if is_longer else []
+    parts = [n for n in PARTS if own and refusal(own[0], signature, n) is None]
+    if not parts:
+        return Verdict(holds=False, problem=f"{first[0]} parts: {first[1]}")
+    verdict = _judge(other, own, signature, parts)
+    return replace(verdict, problem=verdict.problem or "with longer axes") if verdict.holds else verdict
+
+
+def _discover(call: Call, samples: Sequence[Sample], declared: Sequence[Signature]) -> list[Signature]:
+    """Return all signatures that hold and are not declared."""
     options = [_options(tensors) for tensors in call.groups]
     total = 1
     for choice in options:
@@ -175,21 +274,25 @@ def _discover(call: Call, samples: Sequence[Sample]) -> list[Signature]:
         placed = tuple(sbp for sbp, tensors in zip(chosen, call.groups, strict=True) for _ in tensors)
         if all(sbp.kind == BROADCAST for sbp in placed):
             continue
-        found += [(*placed, *outputs) for outputs in _outputs_for(call, samples, placed)]
+        found += [(*placed, *outputs) for outputs in _outputs_for(call, samples, placed, declared)]
     return found
 
 
-def _outputs_for(call: Call, samples: Sequence[Sample], placed: Signature) -> Iterator[Signature]:
-    """Yield placements of the outputs with which these of the inputs make a signature."""
-    results = run_shards(call, samples[0], placed, 2)
-    fitting = [] if isinstance(results, str) else results.fitting()
-    if (not fitting or not all(fitting)) and call.op.attrs and sum(call.output_counts) == 1:
-        # It may fit once an attribute that holds a size is that of the part.
-        fitting = [[split(axis) for axis in range(samples[0].outputs[0].ndim)]]
-    for outputs in itertools.product(*fitting) if fitting else []:
-        if _judge(call, samples, (*placed, *outputs)).holds:
-            yield outputs
-            return  # another could hold by accident only: all of an output is the same or zero
+def _outputs_for(
+    call: Call, samples: Sequence[Sample], placed: Signature, declared: Sequence[Signature]
+) -> Iterator[Signature]:
+    """Yield placements of the outputs with which these of the inputs make a signature; not where one is declared."""
+    if any(one[: len(placed)] == placed for one in declared):
+        return
+    for parts in (2, 3):
+        fits = fitting(samples[0], placed, parts)
+        if isinstance(fits, str):
+            continue
+        for outputs in itertools.product(*fits):
+            if _judge(call, samples, (*placed, *outputs)).holds:
+                yield outputs
+                return  # another could hold by accident only: all of an output is the same or zero
+        return
 
 
 def _options(tensors: Sequence[torch.Tensor]) -> list[Sbp]:
@@ -213,6 +316,8 @@ def _line(op: OpDef, counts: Sequence[int], signature: Signature) -> str:
         BROADCAST: lambda arg, sbp: f".Broadcast({arg})",
         PARTIAL_SUM: lambda arg, sbp: f".PartialSum({arg})",
     }
+    if any(sbp.kind not in acts for sbp in signature):
+        return f"{text_of(op, counts, signature)}: C++ has no builder for it"
     arguments: tuple[ArgDef, ...] = (*op.inputs, *op.outputs)
     for arg, count in zip(arguments, counts, strict=True):
         for index in range(count):

@@ -2,39 +2,75 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from oneop._runtime import find_op
 from oneop.registry import OpDef
-from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, broadcast, partial_sum, split
-from oneop.sharding.local import chunk_sizes, flatten, local_attrs
+from oneop.sbp import (
+    BROADCAST,
+    PARTIAL_AVG,
+    PARTIAL_MAX,
+    PARTIAL_MIN,
+    PARTIAL_SUM,
+    SPLIT,
+    Sbp,
+    broadcast,
+    partial_max,
+    partial_min,
+    partial_sum,
+    placements,
+    split,
+)
+from oneop.sharding.local import chunk_sizes, flatten
+from oneop.sharding.parts import local_overload
+from oneop.sharding.planning import Candidate, ShardedCall, infers, local_call, readable_attrs
 from oneop.signatures import Signature
+from oneop.testing.sbp_tolerance import difference, limits, nudged
 
 _SEED = 20
-
-#: What results may differ by, relative to the largest of them.
-_TOLERANCE = {torch.float64: 1e-9, torch.complex128: 1e-9, torch.float16: 2e-2, torch.bfloat16: 1e-1}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """Whether a signature holds; None where it could not be tried."""
-
-    holds: bool | None
-    problem: str = ""
+#: What an author's inference or kernel may raise.
+RAISED = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, LookupError, ArithmeticError)
+_NUDGES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
     """Whole inputs and what the op makes of them: its outputs, then the inputs that it changed."""
 
+    call: Call
     inputs: list[torch.Tensor]
     outputs: list[torch.Tensor]
     rtol: float | None
     note: str
+
+    def shaped(self, parts: int, signature: Signature) -> tuple[ShardedCall, Candidate]:
+        """Return the call and the signature as the adapter for DTensors would see them on so many devices."""
+        call = self.call
+        rest = iter(self.inputs)
+        groups = [[(tuple(t.shape), t.dtype) for t in (next(rest) for _ in group)] for group in call.groups]
+        names: dict[str, str] = find_op(call.op.name)._trace_names.attrs  # type: ignore[attr-defined]
+        given = {names.get(name, name): value for name, value in call.attrs.items()}
+        count = sum(call.output_counts)
+        placed = [placements(sbp) for sbp in signature]
+        sharded = ShardedCall(
+            op=call.op,
+            overload=call.overload,
+            mesh_shape=(parts,),
+            groups=groups,
+            placements=placed[: len(self.inputs)],
+            output_counts=call.output_counts,
+            attrs=readable_attrs(call.op, names, given),
+            schema_attrs=given,
+            outputs=[(tuple(output.shape), output.dtype) for output in self.outputs[:count]],
+            schema_names=names,
+        )
+        inputs, outputs = placed[: len(self.inputs)], placed[len(self.inputs) :]
+        return sharded, Candidate(signatures=(signature,), inputs=inputs, outputs=outputs, costs=[], moved=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +81,7 @@ class Call:
     overload: Any
     groups: list[list[torch.Tensor]]
     attrs: dict[str, Any]
+    local_runs: dict[Any, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def tensors(self) -> list[torch.Tensor]:
@@ -87,152 +124,223 @@ class Call:
             arranged.append(taken if is_list else taken[0] if taken else None)
         return arranged
 
-    def whole(self, tensors: Sequence[torch.Tensor], **changed: Any) -> list[torch.Tensor]:
+    def run(self, tensors: Sequence[torch.Tensor], overload: Any = None, **changed: Any) -> list[torch.Tensor]:
         """Run the op; return its outputs, then the inputs that it changed."""
         own = [tensor.detach().clone() for tensor in tensors]
+        names: dict[str, str] = find_op(self.op.name)._trace_names.attrs  # type: ignore[attr-defined]
+        attrs = {names.get(name, name): value for name, value in self.attrs.items()}
         with torch.no_grad():
-            outputs = flatten(self.overload(*self.arranged(own), **{**self.attrs, **changed}))
+            outputs = flatten((overload or self.overload)(*self.arranged(own), **{**attrs, **changed}))
         return [*outputs, *(own[number] for number in self.changed)]
-
-    def sample(self, sign: int, rtol: float | None) -> Sample | None:
-        """Return a run on the inputs, or on the negated ones; None where the op refuses these."""
-        inputs = [tensor * sign if tensor.is_floating_point() else tensor for tensor in map(_plain, self.tensors)]
-        try:
-            outputs = self.whole(inputs)
-        except (RuntimeError, ValueError, TypeError, IndexError):
-            return None
-        return Sample(inputs=inputs, outputs=outputs, rtol=rtol, note="" if sign > 0 else ", negated inputs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What the op gave for each shard, and for the whole."""
+class Refusal:
+    """Parts that the op's own inference does not take, so that DTensor never runs the op on them."""
 
-    call: Call
-    sample: Sample
-    placed: Signature
-    results: list[list[torch.Tensor]]
-
-    def compare(self, outputs: Signature) -> str:
-        """Return what is wrong with these placements of the outputs, or nothing."""
-        all_outputs = [*outputs, *(self.placed[number] for number in self.call.changed)]
-        for number, sbp in enumerate(all_outputs):
-            problem = self._compare_one(number, sbp)
-            if problem:
-                return problem
-        return ""
-
-    def fitting(self) -> list[list[Sbp]]:
-        """Return for each output the placements with which the parts make up the whole."""
-        fitting = []
-        for number in range(sum(self.call.output_counts)):
-            ndim = self.sample.outputs[number].ndim
-            options = [broadcast, *(split(axis) for axis in range(ndim)), partial_sum]
-            fitting.append([sbp for sbp in options if not self._compare_one(number, sbp)])
-        return fitting
-
-    def _compare_one(self, number: int, sbp: Sbp) -> str:
-        whole = self.sample.outputs[number]
-        parts = [result[number] for result in self.results]
-        name = self._name(number)
-        if sbp.kind == SPLIT and sbp.axis >= whole.ndim:
-            return f"{name} has {whole.ndim} axes, {sbp} needs axis {sbp.axis}"
-        if sbp.kind == SPLIT:
-            wanted = chunk_sizes(whole.shape[sbp.axis], len(parts))
-            for i, part in enumerate(parts):
-                shape = _with_size(tuple(whole.shape), sbp.axis, wanted[i])
-                if tuple(part.shape) != shape:
-                    return f"{name} has shape {list(part.shape)} in part {i}, {sbp} needs {list(shape)}"
-            together = torch.cat(parts, sbp.axis)
-            return self._difference(f"{name}, parts put together along axis {sbp.axis}", together, whole)
-        for i, part in enumerate(parts):
-            if part.shape != whole.shape:
-                return f"{name} has shape {list(part.shape)} in part {i}, {sbp} needs {list(whole.shape)}"
-        if sbp.kind == PARTIAL_SUM:
-            if not (whole.is_floating_point() or whole.is_complex()):
-                return f"{name} is of {whole.dtype}, not parts of a sum"
-            return self._difference(f"{name}, the sum of the parts", sum(parts[1:], parts[0]), whole)
-        return next(
-            (text for i, part in enumerate(parts) if (text := self._difference(f"{name} of part {i}", part, whole))), ""
-        )
-
-    def _difference(self, what: str, found: torch.Tensor, whole: torch.Tensor) -> str:
-        if not whole.numel():
-            return ""
-        if not (whole.is_floating_point() or whole.is_complex()):
-            wrong = int((found != whole).sum())
-            return f"{what}, differs from the whole in {wrong} of {whole.numel()} elements" if wrong else ""
-        rtol = self.sample.rtol or _TOLERANCE.get(whole.dtype, 1e-4)
-        finite = whole[torch.isfinite(whole)].abs()
-        limit = rtol * max(1e-6, float(finite.max()) if finite.numel() else 0.0)
-        if torch.allclose(found, whole, rtol=0, atol=limit, equal_nan=True):
-            return ""
-        gap = (found - whole).abs().nan_to_num(nan=float("inf")).max()
-        return f"{what}, differs from the whole by up to {float(gap):.3g}"
-
-    def _name(self, number: int) -> str:
-        names = [
-            f'"{arg.name}"' + (f"[{i}]" if count > 1 else "")
-            for arg, count in zip(self.call.op.outputs, self.call.output_counts, strict=True)
-            for i in range(count)
-        ]
-        return names[number] if number < len(names) else "what is changed in place"
+    text: str
 
 
-def run_shards(
-    call: Call, sample: Sample, placed: Signature, parts: int, outputs: Signature | None = None
-) -> Parts | str:
-    """Cut the inputs as placed and run the op on each part. Return the text of what went wrong, if anything did.
+def refusal(sample: Sample, signature: Signature, parts: int) -> Refusal | None:
+    """Return why inference does not take the parts that a signature makes, if it does not."""
+    call, candidate = sample.shaped(parts, signature)
+    for index in range(parts):
+        try:
+            local = local_call(call, candidate, (index,))
+        except RAISED as error:
+            return Refusal(text=f"part {index}: {str(error).splitlines()[0]}")
+        if infers(call, candidate, local, (index,)):
+            continue
+        rest = iter(local.inputs)
+        metas = [torch.empty(next(rest), dtype=dtype, device="meta") for group in call.groups for _, dtype in group]
+        changed = {call.schema_names.get(name, name): value for name, value in local.attrs.items()}
+        try:
+            found = flatten(call.overload(*sample.call.arranged(metas), **{**call.schema_attrs, **changed}))
+        except RAISED as error:
+            return Refusal(text=f"part {index}: {str(error).splitlines()[0]}")
+        for number, (output, wanted) in enumerate(zip(found, local.outputs, strict=False)):
+            if tuple(output.shape) != wanted:
+                return Refusal(
+                    text=f"part {index}: {output_name(sample.call, number)} has the shape {list(output.shape)}, "
+                    f"expected {list(wanted)}"
+                )
+        return Refusal(text=f"part {index}: physical inference does not give the part's shape")
+    return None
 
-    Where it is said how the outputs are placed, attributes that hold sizes of the whole become those of the part.
+
+def run_shards(sample: Sample, signature: Signature, parts: int, *, nudge: int = 0) -> list[list[torch.Tensor]] | str:
+    """Cut the inputs as a signature says and run the op on each part; the text of what went wrong, if anything did.
+
+    With `nudge` the parts are changed by about a rounding error, another one for each number.
     """
     cut = [
-        _cut(tensor, sbp, parts, number) for number, (tensor, sbp) in enumerate(zip(sample.inputs, placed, strict=True))
+        cut_tensor(tensor, sbp, parts, number)
+        for number, (tensor, sbp) in enumerate(zip(sample.inputs, signature, strict=False))
     ]
     results = []
-    for i in range(parts):
-        own = [pieces[i] for pieces in cut]
+    for index in range(parts):
+        own = [nudged(pieces[index], nudge, 31 * number + index) for number, pieces in enumerate(cut)]
         try:
-            results.append(call.whole(own, **_changed_attrs(call, sample, own, outputs, parts, i)))
-        except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as error:
-            return f"part {i}: {str(error).splitlines()[0]}"
-    return Parts(call=call, sample=sample, placed=placed, results=results)
+            overload, changed = _local_run(sample, signature, parts, index)
+            results.append(sample.call.run(own, overload, **changed))
+        except RAISED as error:
+            size = "an empty part" if any(0 in tensor.shape for tensor in own) else f"part {index}"
+            return f"{size}: {str(error).splitlines()[0]}"
+    return results
 
 
-def _changed_attrs(
-    call: Call, sample: Sample, own: Sequence[torch.Tensor], outputs: Signature | None, parts: int, index: int
-) -> dict[str, Any]:
-    if outputs is None or not call.op.attrs:
-        return {}
-    whole = [tuple(output.shape) for output in sample.outputs[: len(outputs)]]
-    wanted = [
-        _with_size(shape, sbp.axis, chunk_sizes(shape[sbp.axis], parts)[index]) if sbp.kind == SPLIT else shape
-        for shape, sbp in zip(whole, outputs, strict=True)
+def _local_run(sample: Sample, signature: Signature, parts: int, index: int) -> tuple[Any, dict[str, Any]]:
+    """Return what runs on a part, as the adapter says; samples of the same shapes and dtypes share it."""
+    dtypes = tuple(tensor.dtype for tensor in [*sample.inputs, *sample.outputs])
+    key = (signature, parts, index, dtypes)
+    known = sample.call.local_runs.get(key)
+    if known is None:
+        call, candidate = sample.shaped(parts, signature)
+        known = sample.call.local_runs[key] = local_overload(call, candidate, (index,))
+    return known
+
+
+def compare(sample: Sample, signature: Signature, parts: int, results: list[list[torch.Tensor]]) -> str:
+    """Return what is wrong with the placements of the outputs, or nothing."""
+    count = len(sample.inputs)
+    wanted = [*signature[count:], *(signature[number] for number in sample.call.changed)]
+    gathered = [_gathered(sample, results, number, sbp) for number, sbp in enumerate(wanted)]
+    for number, found in enumerate(gathered):
+        if isinstance(found, str):
+            return f"{output_name(sample.call, number)} {found}"
+    suspects = [
+        number
+        for number, found in enumerate(gathered)
+        if difference(found, sample.outputs[number], None) is not None  # type: ignore[arg-type]
     ]
-    return local_attrs(call.overload, call.arranged(own), call.attrs, whole, wanted) or {}
+    if not suspects:
+        return ""
+    moved = [run_shards(sample, signature, parts, nudge=nudge) for nudge in range(1, _NUDGES + 1)]
+    for number in suspects:
+        sbp, found = wanted[number], gathered[number]
+        assert isinstance(found, torch.Tensor)
+        near = [_gathered(sample, other, number, sbp) for other in moved if not isinstance(other, str)]
+        summands = [result[number] for result in results] if sbp.is_partial else []
+        limit = limits(found, [one for one in near if isinstance(one, torch.Tensor)], summands, sample.rtol)
+        gap = difference(found, sample.outputs[number], limit)
+        if gap is not None:
+            return f"{output_name(sample.call, number)}, {_HOW[sbp.kind].format(axis=sbp.axis)}, {gap}"
+    return ""
 
 
-def _cut(tensor: torch.Tensor, sbp: Sbp, parts: int, number: int) -> list[torch.Tensor]:
+_HOW = {
+    SPLIT: "put together along axis {axis}",
+    BROADCAST: "of a part",
+    PARTIAL_SUM: "the sum of the parts",
+    PARTIAL_MAX: "the maximum of the parts",
+    PARTIAL_MIN: "the minimum of the parts",
+    PARTIAL_AVG: "the mean of the parts",
+}
+
+
+def _gathered(sample: Sample, results: list[list[torch.Tensor]], number: int, sbp: Sbp) -> torch.Tensor | str:
+    """Return an output put together from its parts, or why that cannot be."""
+    whole = sample.outputs[number]
+    pieces = [result[number] for result in results]
+    if sbp.kind == SPLIT:
+        if sbp.axis >= whole.ndim:
+            return f"has {whole.ndim} axes, {sbp} needs axis {sbp.axis}"
+        sizes = chunk_sizes(whole.shape[sbp.axis], len(pieces))
+        wanted = [(*whole.shape[: sbp.axis], size, *whole.shape[sbp.axis + 1 :]) for size in sizes]
+    else:
+        wanted = [tuple(whole.shape)] * len(pieces)
+    for index, (piece, shape) in enumerate(zip(pieces, wanted, strict=True)):
+        if tuple(piece.shape) != shape:
+            return f"of part {index} has the shape {list(piece.shape)}, expected {list(shape)}"
+        if piece.dtype != whole.dtype:
+            return f"of part {index} is of {piece.dtype}, the whole of {whole.dtype}"
+    if sbp.kind == SPLIT:
+        return torch.cat(pieces, sbp.axis)
+    if sbp.kind == BROADCAST:
+        other = next((piece for piece in pieces if not _same(piece, whole)), pieces[0])
+        return other  # every part must be the whole, so the one that differs is compared
+    if whole.dtype == torch.bool:
+        return "is of torch.bool, which has no sum"
+    stacked = torch.stack(pieces)
+    if sbp.kind == PARTIAL_SUM:
+        return stacked.sum(0, dtype=whole.dtype)
+    if sbp.kind == PARTIAL_AVG:
+        return stacked.mean(0)
+    return stacked.amax(0) if sbp.kind == PARTIAL_MAX else stacked.amin(0)
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(one, other) if not one.is_floating_point() else torch.allclose(one, other, 0, 0, equal_nan=True)
+
+
+def output_name(call: Call, number: int) -> str:
+    """Return what an output is called in a message."""
+    names = [
+        f'"{arg.name}"' + (f"[{i}]" if count > 1 else "")
+        for arg, count in zip(call.op.outputs, call.output_counts, strict=True)
+        for i in range(count)
+    ]
+    return names[number] if number < len(names) else "what is changed in place"
+
+
+def cut_tensor(tensor: torch.Tensor, sbp: Sbp, parts: int, number: int) -> list[torch.Tensor]:
+    """Return the parts of a tensor; those of a sum are of both signs, and of different sizes."""
     if sbp.kind == BROADCAST:
         return [tensor] * parts
     if sbp.kind == SPLIT:
-        sizes = chunk_sizes(tensor.shape[sbp.axis], parts)
-        return [part.contiguous() for part in torch.split(tensor, sizes, sbp.axis)]
-    # Parts of a sum: of both signs, and of different sizes.
+        return [
+            piece.contiguous() for piece in torch.split(tensor, chunk_sizes(tensor.shape[sbp.axis], parts), sbp.axis)
+        ]
     generator = torch.Generator().manual_seed(_SEED + number)
-    scale = float(tensor.abs().max()) if tensor.numel() and tensor.is_floating_point() else 1.0
-    pieces = []
-    left = tensor
-    for i in range(parts - 1):
-        noise = torch.randn(tensor.shape, generator=generator, dtype=torch.float32).to(tensor) * (scale * (1 + i / 2))
-        pieces.append(noise)
-        left = left - noise
-    return [*pieces, left]
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        noise = [torch.randint(-9, 10, tensor.shape, generator=generator).to(tensor.dtype) for _ in range(parts - 1)]
+    else:
+        scale = float(tensor.abs().max()) if tensor.numel() else 1.0
+        noise = [
+            torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor.dtype) * (scale * (1 + i / 2))
+            for i in range(parts - 1)
+        ]
+    if sbp.kind in (PARTIAL_MAX, PARTIAL_MIN):
+        sign = -1 if sbp.kind == PARTIAL_MAX else 1
+        owner = torch.randint(0, parts, tensor.shape, generator=generator)
+        extra = [*noise, noise[0] if noise else tensor]
+        return [torch.where(owner == i, tensor, tensor + sign * extra[i].abs()) for i in range(parts)]
+    if sbp.kind == PARTIAL_AVG:
+        return [*(tensor + one for one in noise), tensor - sum(noise, torch.zeros_like(tensor))]
+    return [*noise, tensor - sum(noise, torch.zeros_like(tensor))]
 
 
-def _with_size(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
-    return (*shape[:axis], size, *shape[axis + 1 :])
+def fitting(sample: Sample, placed: Signature, parts: int) -> list[list[Sbp]] | str:
+    """Return for each output the placements with which the parts of one run make up the whole, roughly."""
+    outputs = sample.outputs[: sum(sample.call.output_counts)]
+    options = [
+        [broadcast, *(split(axis) for axis in range(output.ndim)), partial_sum, partial_max, partial_min]
+        for output in outputs
+    ]
+    results: list[list[torch.Tensor]] | str = "inference takes no such parts"
+    for first in itertools.product(*options):
+        if refusal(sample, (*placed, *first), parts) is None:
+            results = run_shards(sample, (*placed, *first), parts)
+            if not isinstance(results, str):
+                break
+    if isinstance(results, str):
+        return results
+    found = []
+    for number, choices in enumerate(options):
+        fits = []
+        for sbp in choices:
+            gathered = _gathered(sample, results, number, sbp)
+            if (
+                isinstance(gathered, torch.Tensor)
+                and difference(gathered, outputs[number], _rough(outputs[number])) is None
+            ):
+                fits.append(sbp)
+        found.append(fits)
+    return found
 
 
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach()
+def _rough(whole: torch.Tensor) -> torch.Tensor | None:
+    """Return a generous limit: discovery only picks candidates with it, which are proved afterwards."""
+    if not whole.is_floating_point():
+        return None
+    return torch.full_like(whole, 1e-2 * max(1e-30, float(whole.abs().nan_to_num().max()) if whole.numel() else 0.0))

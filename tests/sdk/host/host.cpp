@@ -19,7 +19,8 @@
 
 // Counts what libraries allocate too: the host is linked with -rdynamic.
 static long news = 0;
-void* operator new(size_t bytes) {
+// Not inlined: g++ 12 would see the free() of memory that came from new, and warn.
+__attribute__((noinline)) void* operator new(size_t bytes) {
   __atomic_add_fetch(&news, 1, __ATOMIC_RELAXED);
   void* memory = std::malloc(bytes);
   if (memory == nullptr) {
@@ -27,8 +28,8 @@ void* operator new(size_t bytes) {
   }
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 using namespace test_host;  // NOLINT
 

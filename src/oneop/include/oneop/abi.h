@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 3
+#define ONEOP_ABI_MINOR 4
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* --- Codes. A number, once given, keeps its meaning.
@@ -107,7 +107,10 @@ enum { /* oneop_op_def.flags */
 };
 
 enum { /* oneop_kernel_def.flags */
-       ONEOP_KERNEL_CUDA_GRAPH = 1u << 0
+       ONEOP_KERNEL_CUDA_GRAPH = 1u << 0,
+       /* The kernel may ask where it runs: parallel_id, sbp, logical_tensors. A library whose code
+        * never asks leaves it out, and its calls on parts of tensors need not be told. */
+       ONEOP_KERNEL_ASKS_PLACEMENT = 1u << 1
 };
 
 /* --- Values
@@ -257,6 +260,10 @@ typedef struct oneop_call {
   /* Null, or where the host notes what it found out about the names of a call that is made again
    * and again; zero at first. Since 1.3. */
   const void** note;
+  /* Since 1.4. The device of a call without tensors, ONEOP_DEVICE_INVALID: the host chooses. Where
+   * the call has tensors it must be theirs. */
+  int32_t device_type;
+  int32_t device_index;
 } oneop_call;
 
 struct oneop_result;
@@ -321,6 +328,9 @@ typedef struct oneop_host {
                            oneop_result* result, oneop_status* status);
   /* Since 1.3. A random generator; null is the default one of the cpu. */
   int32_t (*generator)(oneop_handle generator, int32_t act, uint64_t* value, oneop_status* status);
+  /* Since 1.4. As view, but fills in ndim, dtype and device alone: while torch traces with sizes
+   * that are symbols, whoever asks for sizes ties the program to them. */
+  int32_t (*describe)(oneop_handle tensor, oneop_tensor* out, oneop_status* status);
 } oneop_host;
 
 /* What a callback looked at; the library sets, the host clears. It makes caches exact: what nobody
@@ -489,6 +499,7 @@ typedef struct oneop_op_def {
       infer_nd_sbp; /* reads hints in frame->sbp; adds one signature of sbp_dims entries a tensor */
   oneop_modify_fn modify_inputs;
   oneop_modify_fn modify_outputs;
+  const char* doc; /* since 1.4 */
 } oneop_op_def;
 
 /* A part of a kernel's predicate that the host can show and explain. All parts must hold;

@@ -5,6 +5,7 @@
 #include "oneflow/core/common/maybe.h"
 #include "oneflow/core/framework/sbp.h"
 #include "oneflow/core/framework/user_op_tensor.h"
+#include "oneop/sdk/library.h"
 
 namespace oneflow ONEOP_HIDDEN {
 
@@ -78,7 +79,9 @@ class Context {
     return static_cast<oneflow::DeviceType>(frame_->device_type);
   }
   std::string device_tag() const { return oneflow::DeviceTag4DeviceType(device_type()); }
+  template <class T = void>
   oneflow::ParallelContext parallel_ctx() const {
+    static_cast<void>(AsksPlacement<T>::noted);
     return {frame_->parallel_id, frame_->parallel_num};
   }
   oneflow::ParallelDesc parallel_desc() const { return oneflow::ParallelDesc(frame_); }
@@ -133,8 +136,9 @@ class Context {
                                                           int32_t index) const {
     return NdSbp4ArgNameAndIndex(name, index).sbp_parallel(0);
   }
-  template <class = void>
+  template <class T = void>
   const oneflow::NdSbp& NdSbp4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    static_cast<void>(AsksPlacement<T>::noted);
     const int32_t number = NeedTensor(frame_, name, index);
     const char* key =
         reinterpret_cast<const char*>(TensorAt(frame_, number)) + 1;  // not the desc's
@@ -155,11 +159,11 @@ class Context {
                : Element(frame_->logical_tensors, frame_->tensor_size, number);
   }
   const TensorDesc* FindDesc(std::string_view name, int32_t index) const {
-    const int32_t number = FindTensor(frame_, name, index);
+    const int32_t number = FindGivenTensor(frame_, name, index);
     return number < 0 ? nullptr : &KeptDesc(TensorAt(frame_, number));
   }
   const TensorDesc* FindLogicalDesc(std::string_view name, int32_t index) const {
-    const int32_t number = FindTensor(frame_, name, index);
+    const int32_t number = FindGivenTensor(frame_, name, index);
     return number < 0 ? nullptr : &KeptDesc(LogicalTensor(number));
   }
 

@@ -101,6 +101,20 @@ ONEOP_NOINLINE inline int32_t NeedTensor(const oneop_frame* frame, std::string_v
   return number;
 }
 
+// The same for an argument that need not be given: -1 then. A name that the op does not have, or an
+// index beyond its tensors, is a mistake in the author's code, not an absent argument.
+ONEOP_NOINLINE inline int32_t FindGivenTensor(const oneop_frame* frame, std::string_view name,
+                                              int32_t index) {
+  const oneop_arg* arg = FindArg(frame, name, kEither);
+  if (ONEOP_LIKELY(arg != nullptr && index >= 0 && index < arg->count)) {
+    return arg->first + index;
+  }
+  if (arg == nullptr || arg->count != 0) {
+    ThrowNoTensor(frame, name, index, kEither);
+  }
+  return -1;
+}
+
 // The host may want to know what a callback looked at.
 inline void NoteDescRead(const oneop_frame* frame) {
   if (frame->reads != nullptr) {

@@ -23,6 +23,43 @@ class DerivedFunctor {
     }
   }
 
+  // What keeps the function from being derived from the op, or empty.
+  std::string Problem() const {
+    for (int32_t i = 0; i != function_->num_args; ++i) {
+      const oneop_function_arg& arg = *function_->args[i];
+      const Target& target = targets_[static_cast<size_t>(i)];
+      const std::string which = Join({"parameter \"", arg.name, "\" "});
+      if (!target.is_input && target.attr == nullptr) {
+        return which + "is no input or attribute of the op";
+      }
+      if (target.is_input && arg.type != ONEOP_TYPE_TENSOR && arg.type != ONEOP_TYPE_TENSOR_TUPLE) {
+        return which + "is a " + ValueTypeOf(arg.type).name + ", but an input of the op";
+      }
+      if (!target.is_input && !IsAttrOf(target.attr->type, arg.type)) {
+        return which + "is a " + ValueTypeOf(arg.type).name +
+               ", which the attribute of that name cannot hold";
+      }
+    }
+    for (int32_t i = 0; i != op_->num_inputs; ++i) {
+      if (op_->inputs[i]->is_optional == 0 && !HasParameter(op_->inputs[i]->name)) {
+        return Join({"no parameter gives its input \"", op_->inputs[i]->name, "\""});
+      }
+    }
+    for (int32_t i = 0; i != op_->num_attrs; ++i) {
+      if (op_->attrs[i]->has_default == 0 && !HasParameter(op_->attrs[i]->name)) {
+        return Join({"no parameter gives its attribute \"", op_->attrs[i]->name, "\""});
+      }
+    }
+    const int32_t returns = function_->return_type;
+    const bool has_one = output_names_.size() == 1;
+    if (returns != ONEOP_TYPE_TENSOR_TUPLE && !(returns == ONEOP_TYPE_TENSOR && has_one) &&
+        !(returns == ONEOP_TYPE_VOID && output_names_.empty())) {
+      return Join({"the signature returns ", ValueTypeOf(returns).name, ", the op ",
+                   Digits(static_cast<int64_t>(output_names_.size())), " tensors"});
+    }
+    return {};
+  }
+
   static int32_t Call(void* self, const oneop_value* args, int32_t num_args, oneop_result* result,
                       oneop_status* status) {
     const auto* me = static_cast<const DerivedFunctor*>(self);
@@ -110,6 +147,8 @@ class DerivedFunctor {
     call.output_names = output_names_.data();
     call.attrs = attrs.data();
     call.note = nullptr;
+    call.device_type = ONEOP_DEVICE_INVALID;
+    call.device_index = 0;
     if (call.num_outputs == 1 && function_->return_type == ONEOP_TYPE_TENSOR &&
         result->size >= sizeof(oneop_result)) {
       oneop_handle output;
@@ -148,6 +187,49 @@ class DerivedFunctor {
     }
   }
 
+  // Whether every value of a parameter is one of the attribute.
+  static bool IsAttrOf(int32_t attr, int32_t param) {
+    switch (attr) {
+      case ONEOP_ATTR_INT32:
+        return PassedType(param) == ONEOP_TYPE_INT32;
+      case ONEOP_ATTR_INT64:
+        return param == ONEOP_TYPE_INT32 || param == ONEOP_TYPE_INT64;
+      case ONEOP_ATTR_BOOL:
+        return param == ONEOP_TYPE_BOOL;
+      case ONEOP_ATTR_FLOAT:
+        return param == ONEOP_TYPE_FLOAT;
+      case ONEOP_ATTR_DOUBLE:
+        return param == ONEOP_TYPE_FLOAT || param == ONEOP_TYPE_DOUBLE;
+      case ONEOP_ATTR_STRING:
+        return param == ONEOP_TYPE_STRING;
+      case ONEOP_ATTR_SHAPE:
+      case ONEOP_ATTR_LIST_INT64:
+        return param == ONEOP_TYPE_SHAPE || param == ONEOP_TYPE_INT64_LIST ||
+               param == ONEOP_TYPE_INT32_LIST;
+      case ONEOP_ATTR_DTYPE:
+        return param == ONEOP_TYPE_DTYPE;
+      case ONEOP_ATTR_LIST_INT32:
+        return param == ONEOP_TYPE_INT32_LIST;
+      case ONEOP_ATTR_LIST_FLOAT:
+        return param == ONEOP_TYPE_FLOAT_LIST;
+      case ONEOP_ATTR_LIST_DTYPE:
+        return param == ONEOP_TYPE_DTYPE_LIST;
+      case ONEOP_ATTR_LIST_SHAPE:
+        return param == ONEOP_TYPE_SHAPE_LIST;
+      case ONEOP_ATTR_LIST_STRING:
+        return param == ONEOP_TYPE_STRING_LIST;
+      default:
+        return false;
+    }
+  }
+  bool HasParameter(std::string_view name) const {
+    for (const Target& target : targets_) {
+      if (name == target.name) {
+        return true;
+      }
+    }
+    return false;
+  }
   bool HasInput(std::string_view name) const {
     for (int32_t i = 0; i != op_->num_inputs; ++i) {
       if (name == op_->inputs[i]->name) {
@@ -237,25 +319,118 @@ struct FunctionEntry {
   const char* ops[2];
 };
 
-// Run when the host asks what there is: by then every functor and op of the library is known.
-ONEOP_COLD inline void LinkFunctions(FunctionEntry* entries, int32_t count) {
-  for (int32_t i = 0; i != count; ++i) {
-    oneop_function_def* def = &entries[i].def;
-    if (const FunctorEntry* functor = FindFunctor(def->cpp_name, def->num_args)) {
-      def->call = functor->call;
-      def->self = functor->self;
+// The parameters of a signature.
+inline std::vector<ParamType> ParamsOf(const oneop_function_def& def) {
+  std::vector<ParamType> params;
+  for (int32_t i = 0; i != def.num_args; ++i) {
+    const oneop_function_arg& arg = *def.args[i];
+    params.push_back({PassedType(arg.type), (arg.flags & ONEOP_ARG_OPTIONAL) != 0});
+  }
+  return params;
+}
+
+// Where a functor differs from a signature.
+ONEOP_COLD inline std::string DifferenceOf(const oneop_function_def& def,
+                                           const std::vector<ParamType>& params,
+                                           const FunctorEntry& functor) {
+  if (functor.num_args != def.num_args) {
+    return Join(
+        {"it has ", Digits(functor.num_args), " parameters, expected ", Digits(def.num_args)});
+  }
+  for (int32_t i = 0; i != def.num_args; ++i) {
+    const ParamType& found = functor.params[i];
+    const ParamType& wanted = params[static_cast<size_t>(i)];
+    if (found.type != wanted.type || found.is_optional != wanted.is_optional) {
+      return Join({"parameter ", Digits(i + 1), " (\"", def.args[i]->name, "\") is ",
+                   found.is_optional ? "an optional " : "a ", ValueTypeOf(found.type).name,
+                   ", expected ", wanted.is_optional ? "an optional " : "a ",
+                   ValueTypeOf(def.args[i]->type).name});
     }
-    for (int32_t k = 0; def->call == nullptr && k != library.ops.count; ++k) {
-      const auto* op = static_cast<const oneop_op_def*>(library.ops.data[k]);
-      if (std::strcmp(op->name, entries[i].ops[0]) == 0 ||
-          std::strcmp(op->name, entries[i].ops[1]) == 0) {
-        def->self = new DerivedFunctor(def, op);
-        def->call = &DerivedFunctor::Call;
-        functors = new FunctorEntry{def->cpp_name, def->num_args, def->call, def->self,
-                                    def->file,     def->line,     functors};
+  }
+  return Join({"it returns ", ValueTypeOf(functor.return_type).name, ", expected ",
+               ValueTypeOf(def.return_type).name});
+}
+
+// Has the host refuse the library. The first mistake is told; others often follow from it.
+ONEOP_COLD inline void AddMistake(std::string_view text) {
+  if (library.description.mistake == nullptr) {
+    library.description.mistake = library.arena.CopyText(text);
+  }
+}
+
+ONEOP_COLD inline std::string FunctionText(const oneop_function_def& def) {
+  return Join({"function \"", def.name, "\"\n  signature ", def.text, "\n    at ", def.file, ":",
+               Digits(def.line)});
+}
+
+// Gives a function its functor: the one of its types, the op of its name, or none.
+ONEOP_COLD inline void LinkFunction(FunctionEntry* entry) {
+  oneop_function_def* def = &entry->def;
+  const std::vector<ParamType> params = ParamsOf(*def);
+  const FunctorEntry* functor = FindFunctor(def->cpp_name, params.data(), def->num_args);
+  if (functor != nullptr && functor->return_type == def->return_type) {
+    def->call = functor->call;
+    def->self = functor->self;
+    return;
+  }
+  std::string differences;
+  for (const FunctorEntry* other = functors; other != nullptr; other = other->next) {
+    // One that was derived for another signature has a self.
+    if (other->self == nullptr && std::strcmp(other->name, def->cpp_name) == 0) {
+      differences += Join({"\n  functor ", def->cpp_name,
+                           ParamsText(other->params, other->num_args), "\n    at ", other->file,
+                           ":", Digits(other->line), "\n    ", DifferenceOf(*def, params, *other)});
+    }
+  }
+  if (!differences.empty()) {
+    return AddMistake(FunctionText(*def) + differences);
+  }
+  for (int32_t k = 0; k != library.ops.count; ++k) {
+    const auto* op = static_cast<const oneop_op_def*>(library.ops.data[k]);
+    if (std::strcmp(op->name, entry->ops[0]) != 0 && std::strcmp(op->name, entry->ops[1]) != 0) {
+      continue;
+    }
+    const auto* derived = new DerivedFunctor(def, op);
+    const std::string problem = derived->Problem();
+    if (!problem.empty()) {
+      return AddMistake(FunctionText(*def) + Join({"\n  it has no functor and cannot be derived "
+                                                   "from op \"",
+                                                   op->name, "\": ", problem}));
+    }
+    def->self = const_cast<DerivedFunctor*>(derived);
+    def->call = &DerivedFunctor::Call;
+    auto* kept =
+        static_cast<ParamType*>(library.arena.Allocate(sizeof(ParamType) * (params.size() + 1)));
+    std::copy(params.begin(), params.end(), kept);
+    functors =
+        new FunctorEntry{def->cpp_name, def->num_args, kept,      def->return_type, def->call,
+                         def->self,     def->file,     def->line, functors};
+    return;
+  }
+}
+
+// Two functors that no call can tell apart.
+ONEOP_COLD inline void CheckFunctors() {
+  for (const FunctorEntry* entry = functors; entry != nullptr; entry = entry->next) {
+    for (const FunctorEntry* other = entry->next; other != nullptr; other = other->next) {
+      if (std::strcmp(entry->name, other->name) == 0 &&
+          ParamsText(entry->params, entry->num_args) ==
+              ParamsText(other->params, other->num_args)) {
+        AddMistake(
+            Join({"two functors are registered as ", entry->name,
+                  ParamsText(entry->params, entry->num_args), "\n  first:  ", other->file, ":",
+                  Digits(other->line), "\n  second: ", entry->file, ":", Digits(entry->line)}));
       }
     }
-    library.functions.Add(def);
+  }
+}
+
+// Run when the host asks what there is: by then every functor and op of the library is known.
+ONEOP_COLD inline void LinkFunctions(FunctionEntry* entries, int32_t count) {
+  CheckFunctors();
+  for (int32_t i = 0; i != count; ++i) {
+    LinkFunction(&entries[i]);
+    library.functions.Add(&entries[i].def);
   }
 }
 

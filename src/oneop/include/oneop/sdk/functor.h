@@ -4,9 +4,9 @@
 
 #include <tuple>
 
+#include "oneop/sdk/functor_types.h"
 #include "oneop/sdk/guard.h"
 #include "oneop/sdk/recorder.h"
-#include "oneop/sdk/value.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -15,6 +15,8 @@ namespace sdk {
 struct FunctorEntry {
   const char* name;
   int32_t num_args;
+  const ParamType* params;
+  int32_t return_type;
   oneop_function_fn call;
   void* self;
   const char* file;
@@ -23,14 +25,72 @@ struct FunctorEntry {
 };
 inline FunctorEntry* functors = nullptr;
 
-ONEOP_COLD inline const FunctorEntry* FindFunctor(std::string_view name, int32_t num_args) {
-  const FunctorEntry* found = nullptr;
+// Several functors may have one name; their parameters tell them apart. Exact types are taken
+// first, so that a double never runs the functor for an int.
+ONEOP_COLD inline const FunctorEntry* FindFunctor(std::string_view name, const ParamType* params,
+                                                  int32_t num_args) {
   for (const FunctorEntry* entry = functors; entry != nullptr; entry = entry->next) {
-    if (name == entry->name && (found == nullptr || entry->num_args == num_args)) {
+    bool fits = entry->num_args == num_args && name == entry->name;
+    for (int32_t i = 0; fits && i != num_args; ++i) {
+      fits = entry->params[i].type == params[i].type &&
+             entry->params[i].is_optional == params[i].is_optional;
+    }
+    if (fits) {
+      return entry;
+    }
+  }
+  return nullptr;
+}
+// Else the one whose parameters take the values best. `is_known`: there is one of this name.
+ONEOP_COLD inline const FunctorEntry* FindFunctor(std::string_view name, const oneop_value* args,
+                                                  int32_t num_args, bool* is_known) {
+  const FunctorEntry* found = nullptr;
+  int32_t best = -1;
+  for (const FunctorEntry* entry = functors; entry != nullptr; entry = entry->next) {
+    if (name != entry->name) {
+      continue;
+    }
+    *is_known = true;
+    int32_t total = entry->num_args == num_args ? 0 : -1;
+    for (int32_t i = 0; total >= 0 && i != num_args; ++i) {
+      const ParamType& param = entry->params[i];
+      const int32_t fit = FitOf(param.type, param.is_optional, args[i]);
+      total = fit == 0 ? -1 : total + fit;
+    }
+    if (total > best) {
+      best = total;
       found = entry;
     }
   }
   return found;
+}
+
+// "(Tensor, Double or None)"
+ONEOP_COLD inline std::string ParamsText(const ParamType* params, int32_t count) {
+  std::string text = "(";
+  for (int32_t i = 0; i != count; ++i) {
+    text += i == 0 ? "" : ", ";
+    text += ValueTypeOf(params[i].type).name;
+    text += params[i].is_optional ? " or None" : "";
+  }
+  return text + ")";
+}
+[[noreturn]] ONEOP_COLD inline void ThrowNoFunctor(std::string_view name, const oneop_value* args,
+                                                   int32_t num_args) {
+  std::string text = Join(
+      {"no functor \"", name, "\" takes these ", Digits(num_args), " arguments; registered are"});
+  for (const FunctorEntry* entry = functors; entry != nullptr; entry = entry->next) {
+    if (name == entry->name) {
+      text += "\n  " + ParamsText(entry->params, entry->num_args);
+      for (int32_t i = 0; entry->num_args == num_args && i != num_args; ++i) {
+        if (FitOf(entry->params[i].type, entry->params[i].is_optional, args[i]) == 0) {
+          text += Join({": argument ", Digits(i + 1), " is something else"});
+          break;
+        }
+      }
+    }
+  }
+  ThrowText(ONEOP_ERROR_TYPE, {text});
 }
 
 // What a function returns, as a value for the host.
@@ -106,6 +166,14 @@ struct FunctorCall;
 template <class F, class R, class... A>
 struct FunctorCall<F, R (F::*)(A...) const> {
   static constexpr int32_t kNumArgs = sizeof...(A);
+  static constexpr int32_t kReturnType = ReturnTypeOf<R>::kType;
+  static_assert(((ParamTypeOf<std::decay_t<A>>::kType.type > 0) && ...),
+                "a parameter of this functor has a type that no signature can give: see the "
+                "types in docs/functional.md (integers are int32_t or int64_t)");
+  static const ParamType* Params() {
+    static const ParamType params[] = {ParamTypeOf<std::decay_t<A>>::kType..., {0, false}};
+    return params;
+  }
 
   static int32_t Call(void*, const oneop_value* args, int32_t num_args, oneop_result* result,
                       oneop_status* status) {
@@ -143,8 +211,15 @@ struct FunctorCall<F, R (F::*)(A...)> : FunctorCall<F, R (F::*)(A...) const> {};
 template <class F>
 ONEOP_COLD void AddFunctor(std::string_view name, const char* file, int32_t line) {
   using Call = FunctorCall<F, decltype(&F::operator())>;
-  functors = new FunctorEntry{
-      library.arena.CopyText(name), Call::kNumArgs, &Call::Call, nullptr, file, line, functors};
+  functors = new FunctorEntry{library.arena.CopyText(name),
+                              Call::kNumArgs,
+                              Call::Params(),
+                              Call::kReturnType,
+                              &Call::Call,
+                              nullptr,
+                              file,
+                              line,
+                              functors};
 }
 
 // --- Calling a function, of this library or of the host's ---
@@ -186,7 +261,15 @@ T CallFunction(const char* name, const A&... args) {
   (ValueTraits<A>::Write(args, &values[i++], &arena), ...);
   ResultBox<T> box;
   HostStatus status;
-  const FunctorEntry* functor = FindFunctor(name, sizeof...(A));
+  static const ParamType params[] = {ParamTypeOf<A>::kType..., {0, false}};
+  const FunctorEntry* functor = FindFunctor(name, params, sizeof...(A));
+  if (functor == nullptr) {
+    bool is_known = false;
+    functor = FindFunctor(name, values, sizeof...(A), &is_known);
+    if (functor == nullptr && is_known) {
+      ThrowNoFunctor(name, values, sizeof...(A));
+    }
+  }
   const int32_t code =
       functor != nullptr ? functor->call(functor->self, values, sizeof...(A), &box, &status.status)
                          : CallHost(name, values, sizeof...(A), &box, &status.status);

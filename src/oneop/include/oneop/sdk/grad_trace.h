@@ -43,6 +43,14 @@ class GradTrace final : public Recorder {
 
   ONEOP_COLD int32_t Record(const oneop_call* call, oneop_handle* outputs,
                             oneop_status* status) override {
+    if (call->device_type != ONEOP_DEVICE_INVALID && call->num_inputs == 0) {
+      return Fail(
+          status,
+          Join({"the gradient of op \"", frame_->op_type_name, "\" calls \"", call->op_type_name,
+                "\" without tensors, on a device that it names\n  a gradient serves "
+                "calls on every device: start from one of its tensors "
+                "(aten::full_like)"}));
+    }
     std::vector<oneop_grad_input> inputs;
     for (int32_t i = 0; i != call->num_inputs; ++i) {
       if (call->inputs[i] == nullptr) {

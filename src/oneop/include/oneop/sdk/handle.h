@@ -3,6 +3,7 @@
 #ifndef ONEOP_SDK_HANDLE_H_
 #define ONEOP_SDK_HANDLE_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -12,12 +13,14 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
+// Hosts from 1.3 on; what came later is asked for by HostHas.
 inline const oneop_host* Host() {
-  if (library.host == nullptr || library.host->size < sizeof(oneop_host)) {
+  if (library.host == nullptr || library.host->size < offsetof(oneop_host, describe)) {
     ThrowText(ONEOP_ERROR_RUNTIME, {"this host cannot call functions"});
   }
   return library.host;
 }
+inline bool HostHas(size_t offset) { return Host()->size > offset; }
 
 // Where a function of the host's puts its error; thrown as an exception of ours.
 struct HostStatus {
@@ -184,13 +187,13 @@ class Tensor {
     const oneop_tensor view = View();
     return std::make_shared<const Stride>(view.stride, view.stride + view.ndim);
   }
-  Symbol<DType> dtype() const { return DType(static_cast<DataType>(View().dtype)); }
+  Symbol<DType> dtype() const { return DType(static_cast<DataType>(Kind().dtype)); }
   Maybe<Symbol<Device>> device() const {
-    const oneop_tensor view = View();
+    const oneop_tensor kind = Kind();
     return ::oneflow::SymbolOf(
-        Device(static_cast<DeviceType>(view.device_type), view.device_index));
+        Device(static_cast<DeviceType>(kind.device_type), kind.device_index));
   }
-  int64_t ndim() const { return View().ndim; }
+  int64_t ndim() const { return Kind().ndim; }
   int64_t nelement() const { return View().elem_cnt; }
   int64_t dim(int64_t i) const { return shape()->At(i); }
   bool is_contiguous() const {
@@ -206,6 +209,17 @@ class Tensor {
   bool is_global() const { return false; }
 
  private:
+  // Without shape and strides. Only who needs sizes may ask for them (View): under torch.compile
+  // that makes the compiled program one for these sizes.
+  ONEOP_COLD oneop_tensor Kind() const {
+    if (::oneop::sdk::IsSymbol(handle_) || !::oneop::sdk::HostHas(offsetof(oneop_host, describe))) {
+      return View();
+    }
+    oneop_tensor kind{};
+    ::oneop::sdk::HostStatus status;
+    status.Check(::oneop::sdk::Host()->describe(handle_, &kind, &status.status));
+    return kind;
+  }
   ONEOP_COLD oneop_tensor View() const {
     oneop_tensor view{};
     ::oneop::sdk::HostStatus status;

@@ -34,6 +34,16 @@ struct PointerList {
   }
 };
 
+// True before the host reads the library's description if some code in it asks where a kernel runs.
+// Such functions are templates: what nobody calls is not instantiated, and sets nothing.
+inline bool asks_placement = false;
+template <class T>
+struct AsksPlacement {
+  static const bool noted;
+};
+template <class T>
+const bool AsksPlacement<T>::noted = (asks_placement = true);
+
 // Memory for the lists and strings of attribute values. The one of the library stays; those of a
 // call are freed with it.
 class Arena {
@@ -180,6 +190,10 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
     library.link_functions();
   }
   MarkHostInputs();
+  for (int32_t i = 0; asks_placement && i != library.kernels.count; ++i) {
+    auto* kernel = static_cast<oneop_kernel_def*>(const_cast<void*>(library.kernels.data[i]));
+    kernel->flags |= ONEOP_KERNEL_ASKS_PLACEMENT;
+  }
   if (library.description.size == 0) {
     SortGrads();
   }

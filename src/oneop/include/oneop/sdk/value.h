@@ -22,14 +22,29 @@ struct ValueTraits;
 
 template <class T>
 struct ValueTraits<T, std::enable_if_t<std::is_arithmetic_v<T>>> {
+  // A number never changes its value on the way: what T cannot hold is refused.
   static T Read(const oneop_value& value) {
-    if (value.kind == ONEOP_VALUE_FLOAT) {
-      return static_cast<T>(value.value.f);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (value.kind == ONEOP_VALUE_FLOAT) {
+        return Narrow(value.value.f);
+      }
     }
     if (value.kind != ONEOP_VALUE_INT && value.kind != ONEOP_VALUE_BOOL) {
-      ThrowValue("a number", value.kind);
+      ThrowValue(std::is_floating_point_v<T> ? "a number" : "an integer", value.kind);
+    }
+    if constexpr (std::is_integral_v<T>) {
+      if (static_cast<int64_t>(static_cast<T>(value.value.i)) != value.value.i) {
+        ThrowText(ONEOP_ERROR_VALUE, {Digits(value.value.i), " is out of range"});
+      }
     }
     return static_cast<T>(value.value.i);
+  }
+  static T Narrow(double value) {
+    const T narrow = static_cast<T>(value);
+    if (sizeof(T) < sizeof(double) && narrow - narrow != 0 && value - value == 0) {
+      ThrowText(ONEOP_ERROR_VALUE, {"a number is out of the range of float"});
+    }
+    return narrow;
   }
   static void Write(T from, oneop_value* value, Arena*) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -145,10 +160,26 @@ struct ValueTraits<std::vector<E>, std::enable_if_t<std::is_arithmetic_v<E>>> {
   }
 
  private:
+  static oneop_value ValueOf(int64_t number) {
+    oneop_value value{};
+    value.kind = ONEOP_VALUE_INT;
+    value.value.i = number;
+    return value;
+  }
+  static oneop_value ValueOf(double number) {
+    oneop_value value{};
+    value.kind = ONEOP_VALUE_FLOAT;
+    value.value.f = number;
+    return value;
+  }
   template <class W>
   static void Fill(const W* data, int64_t count, std::vector<E>* list) {
     for (int64_t i = 0; i != count; ++i) {
-      list->push_back(static_cast<E>(data[i]));
+      if constexpr (std::is_integral_v<E> && std::is_floating_point_v<W>) {
+        ThrowValue("a list of integers", ONEOP_VALUE_FLOATS);
+      } else {
+        list->push_back(ValueTraits<E>::Read(ValueOf(data[i])));
+      }
     }
   }
 };
@@ -266,7 +297,8 @@ struct ValueTraits<oneflow::one::TensorTuple> {
     oneflow::one::TensorTuple tuple;
     const auto* handles = static_cast<const oneop_handle*>(value.value.list.data);
     for (int64_t i = 0; i != value.value.list.count; ++i) {
-      tuple.push_back(oneflow::one::Tensor::OneopBorrow(handles[i]));
+      tuple.push_back(handles[i] == nullptr ? nullptr
+                                            : oneflow::one::Tensor::OneopBorrow(handles[i]));
     }
     return tuple;
   }

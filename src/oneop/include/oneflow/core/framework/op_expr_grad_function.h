@@ -5,6 +5,7 @@
 #define ONEFLOW_CORE_FRAMEWORK_OP_EXPR_GRAD_FUNCTION_H_
 
 #include "oneflow/core/framework/user_op_grad_registry.h"
+#include "oneop/sdk/functor.h"
 #include "oneop/sdk/grad_trace.h"
 
 namespace oneflow ONEOP_HIDDEN {
@@ -49,7 +50,7 @@ class OpExprGradFunction : public OpExprGradFunctionIf {
                        const TensorTuple& out_grads, TensorTuple* in_grads) const override {
     State state;
     for (const auto& input : inputs) {
-      state.input_requires_grad.push_back(input->requires_grad());
+      state.AutoGradCaptureState::input_requires_grad.push_back(input->requires_grad());
     }
     JUST(Capture(&state, inputs, outputs, attrs));
     return Apply(&state, out_grads, in_grads);
@@ -95,7 +96,13 @@ class OneopEagerGrad {
           i < num_inputs && frame->input_needs_grad != nullptr && frame->input_needs_grad[i] != 0;
       (i < num_inputs ? inputs : outputs).push_back(trace.NewTensor(i, meta, needs));
       if (i >= num_inputs) {
-        out_grads.push_back(trace.NewTensor(i + num_outputs, meta, false));
+        const int32_t output = i - num_inputs;
+        const bool has_grad =
+            frame->output_has_grad == nullptr || frame->output_has_grad[output] != 0;
+        // An integer output has no gradient, and authors of classes need not ask: it is zero, as
+        // upstream's is. A step that nobody uses is dropped.
+        out_grads.push_back(has_grad ? trace.NewTensor(i + num_outputs, meta, false)
+                                     : ZerosLike(outputs.back()));
       }
     }
     const std::unique_ptr<OpExprGradFunctionIf> grad = make_();
@@ -113,11 +120,24 @@ class OneopEagerGrad {
       if (!inputs[i]->requires_grad()) {
         continue;
       }
-      const int32_t blob = in_grads[i] == nullptr ? -1 : trace.BlobOf(*in_grads[i]);
+      if (in_grads[i] == nullptr) {
+        ::oneop::sdk::ThrowText(
+            ONEOP_ERROR_RUNTIME,
+            {"Apply leaves the gradient of input ", ::oneop::sdk::Digits(i), " (\"",
+             op.oneop_inputs()[static_cast<size_t>(i)],
+             "\") null, which is needed\n  where it is zero, say so: functional::Call("
+             "\"aten::zeros_like\", x)\n  where there is none, mark the input: "
+             "has_input_arg_modify_fn, set_requires_grad(false)"});
+      }
+      const int32_t blob = trace.BlobOf(*in_grads[i]);
       if (const int32_t code = sink->bind(sink, i, blob, status)) {
         throw code;
       }
     }
+  }
+
+  static std::shared_ptr<Tensor> ZerosLike(const std::shared_ptr<Tensor>& tensor) {
+    return ::oneop::sdk::CallFunction<std::shared_ptr<Tensor>>("aten::zeros_like", tensor);
   }
 
   oneop_grad_def def_{};

@@ -19,8 +19,20 @@ class KernelContextBase : public ::oneop::sdk::Context {
   const TensorDesc* TensorDesc4ArgNameAndIndex(std::string_view name, int32_t index) const {
     return FindDesc(name, index);
   }
+  template <class T = void>
   const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    static_cast<void>(::oneop::sdk::AsksPlacement<T>::noted);
     return FindLogicalDesc(name, index);
+  }
+  template <class T = void>
+  int64_t parallel_num() const {
+    static_cast<void>(::oneop::sdk::AsksPlacement<T>::noted);
+    return Context::parallel_num();
+  }
+  template <class T = void>
+  ParallelDesc parallel_desc() const {
+    static_cast<void>(::oneop::sdk::AsksPlacement<T>::noted);
+    return Context::parallel_desc();
   }
 
  private:
@@ -40,14 +52,18 @@ class KernelRegContext : public KernelContextBase {
 class KernelComputeContext : public KernelContextBase {
  public:
   using KernelContextBase::KernelContextBase;
-  // Null where the argument was not given. "tmp_buffer" is the scratch memory that the kernel asked
-  // for.
+  // Null where an optional argument was not given; an error where the op has no such argument.
+  // "tmp_buffer" is the scratch memory that the kernel asked for.
   Tensor* Tensor4ArgNameAndIndex(std::string_view name, int32_t index) const {
     const int32_t number = ::oneop::sdk::FindTensor(frame_, name, index);
     if (ONEOP_LIKELY(number >= 0)) {
       return Tensor::OneopFrom(::oneop::sdk::TensorAt(frame_, number));
     }
-    return name == "tmp_buffer" && index == 0 ? Tensor::OneopFrom(frame_->tmp_buffer) : nullptr;
+    if (name == "tmp_buffer" && index == 0) {
+      return Tensor::OneopFrom(frame_->tmp_buffer);
+    }
+    ::oneop::sdk::FindGivenTensor(frame_, name, index);
+    return nullptr;
   }
 };
 using KernelContext = KernelComputeContext;

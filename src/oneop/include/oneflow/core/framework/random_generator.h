@@ -3,7 +3,7 @@
 #ifndef ONEFLOW_CORE_FRAMEWORK_RANDOM_GENERATOR_H_
 #define ONEFLOW_CORE_FRAMEWORK_RANDOM_GENERATOR_H_
 
-#include "oneop/sdk/handle.h"
+#include "oneop/sdk/recorder.h"
 
 namespace oneflow ONEOP_HIDDEN {
 namespace one {
@@ -35,6 +35,15 @@ class Generator {
 
  private:
   uint64_t Act(int32_t act, uint64_t value) const {
+    // A gradient is recorded once and serves many calls: a number would be the same in all of them.
+    if (::oneop::sdk::CurrentRecorder() != nullptr) {
+      ::oneop::sdk::ThrowText(
+          ONEOP_ERROR_RUNTIME,
+          {"a gradient class uses a random generator: its calls are recorded once, so the number "
+           "would stay the same\n  let the forward op give what was drawn as an output, or call "
+           "one "
+           "of torch's random ops (aten::bernoulli)"});
+    }
     ::oneop::sdk::HostStatus status;
     status.Check(::oneop::sdk::Host()->generator(handle_, act, &value, &status.status));
     return value;

@@ -114,6 +114,11 @@ class OpRegistry {
   }
 
   // --- Flags ---
+  // What Python shows as the op's documentation. The text must stay.
+  OpRegistry& OneopDoc(const char* text) {
+    def_.doc = text;
+    return *this;
+  }
   OpRegistry& SupportCpuOnly() { return Flag(ONEOP_OP_CPU_ONLY); }
   OpRegistry& NoGrad() { return Flag(ONEOP_OP_NO_GRAD); }
   OpRegistry& SupportNonContiguous() { return Flag(ONEOP_OP_NON_CONTIGUOUS); }

@@ -2,6 +2,7 @@
 #ifndef ONEFLOW_CORE_FRAMEWORK_OP_INTERPRETER_OP_INTERPRETER_UTIL_H_
 #define ONEFLOW_CORE_FRAMEWORK_OP_INTERPRETER_OP_INTERPRETER_UTIL_H_
 
+#include "oneflow/core/common/optional.h"
 #include "oneflow/core/framework/op_builder.h"
 #include "oneop/sdk/recorder.h"
 
@@ -32,71 +33,96 @@ inline void RunCall(oneop_call& call, oneop_handle* outputs, Find find) {
 namespace oneflow ONEOP_HIDDEN {
 namespace one {
 
-// Attributes of a call. Upstream adds device, placement and state; here these are torch's business.
+// Attributes of a call, and the device of one without tensors. Upstream adds placement and state;
+// here these are torch's business.
 struct OpExprInterpContext {
   OpExprInterpContext(const MutableAttrMap& map) : attrs(&map) {}  // NOLINT: implicit, as upstream
+  OpExprInterpContext(const MutableAttrMap& map, const Symbol<Device>& device) : attrs(&map) {
+    device_type = device->enum_type();
+    device_index = static_cast<int32_t>(device->device_id());
+  }
+  OpExprInterpContext(const MutableAttrMap& map, const Optional<Symbol<Device>>& device)
+      : attrs(&map) {
+    if (device.has_value()) {
+      *this = OpExprInterpContext(map, *device.value_or_throw());
+    }
+  }
   const MutableAttrMap* attrs;
+  int32_t device_type = ONEOP_DEVICE_INVALID;
+  int32_t device_index = 0;
+};
+
+// What a call has beside its tensors.
+struct OneopSettings {
+  OneopSettings() = default;
+  OneopSettings(const MutableAttrMap& map) : attrs(&map.OneopStore()) {}  // NOLINT: implicit
+  OneopSettings(const OpExprInterpContext& context)                       // NOLINT: implicit
+      : attrs(&context.attrs->OneopStore()),
+        device_type(context.device_type),
+        device_index(context.device_index) {}
+  const ::oneop::sdk::AttrStore* attrs = nullptr;
+  int32_t device_type = ONEOP_DEVICE_INVALID;
+  int32_t device_index = 0;
 };
 
 class OpInterpUtil {
  public:
   template <class T>
   static Maybe<T> Dispatch(const OpExpr& op, const TensorTuple& inputs) {
-    return Run<T>(op, inputs, nullptr);
+    return Run<T>(op, inputs, {});
   }
   template <class T>
   static Maybe<T> Dispatch(const OpExpr& op, const TensorTuple& inputs,
                            const MutableAttrMap& attrs) {
-    return Run<T>(op, inputs, &attrs.OneopStore());
+    return Run<T>(op, inputs, attrs);
   }
   template <class T>
   static Maybe<T> Dispatch(const OpExpr& op, const TensorTuple& inputs,
                            const OpExprInterpContext& context) {
-    return Run<T>(op, inputs, &context.attrs->OneopStore());
+    return Run<T>(op, inputs, context);
   }
   // `{x, y}` comes here: no list is made, no tensor counted again.
   template <class T>
   static Maybe<T> Dispatch(const OpExpr& op, std::initializer_list<OneopInput> inputs) {
-    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), nullptr);
+    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), {});
   }
   template <class T>
   static Maybe<T> Dispatch(const OpExpr& op, std::initializer_list<OneopInput> inputs,
                            const MutableAttrMap& attrs) {
-    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), &attrs.OneopStore());
+    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), attrs);
   }
   template <class T>
   static Maybe<T> Dispatch(const OpExpr& op, std::initializer_list<OneopInput> inputs,
                            const OpExprInterpContext& context) {
-    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), &context.attrs->OneopStore());
+    return RunOn<T>(op, HandlesOf(inputs), inputs.size(), context);
   }
 
   // Upstream's form for in-place calls: a result is written into the tensor that `outputs` holds at
   // its place; where it holds none, it gets the result.
   static Maybe<void> Dispatch(const OpExpr& op, const TensorTuple& inputs, TensorTuple* outputs) {
-    return RunInto(op, inputs, outputs, nullptr);
+    return RunInto(op, inputs, outputs, {});
   }
   static Maybe<void> Dispatch(const OpExpr& op, const TensorTuple& inputs, TensorTuple* outputs,
                               const MutableAttrMap& attrs) {
-    return RunInto(op, inputs, outputs, &attrs.OneopStore());
+    return RunInto(op, inputs, outputs, attrs);
   }
   static Maybe<void> Dispatch(const OpExpr& op, const TensorTuple& inputs, TensorTuple* outputs,
                               const OpExprInterpContext& context) {
-    return RunInto(op, inputs, outputs, &context.attrs->OneopStore());
+    return RunInto(op, inputs, outputs, context);
   }
 
  private:
   static constexpr size_t kInline = 8;
 
   ONEOP_COLD static Maybe<void> RunInto(const OpExpr& op, const TensorTuple& inputs,
-                                        TensorTuple* outputs,
-                                        const ::oneop::sdk::AttrStore* attrs) {
+                                        TensorTuple* outputs, const OneopSettings& settings) {
     const size_t count = op.oneop_outputs().size();
     if (outputs->size() > count) {
       return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
              << "op \"" << op.op_type_name() << "\" was built with " << count
              << " outputs and is given " << outputs->size() << " to write";
     }
-    Maybe<TensorTuple> maybe = Run<TensorTuple>(op, inputs, attrs);
+    Maybe<TensorTuple> maybe = Run<TensorTuple>(op, inputs, settings);
     if (!maybe.IsOk()) {
       return maybe.error();
     }
@@ -147,31 +173,35 @@ class OpInterpUtil {
     return inputs.size() == 0 ? nullptr : &inputs.begin()->handle;
   }
   template <class T>
-  static Maybe<T> Run(const OpExpr& op, const TensorTuple& inputs,
-                      const ::oneop::sdk::AttrStore* attrs) {
+  static Maybe<T> Run(const OpExpr& op, const TensorTuple& inputs, const OneopSettings& settings) {
     std::vector<oneop_handle> handles;
     handles.reserve(inputs.size());
     for (const auto& input : inputs) {
       handles.push_back(input == nullptr ? nullptr : input->oneop_handle_ptr());
     }
-    return RunOn<T>(op, handles.data(), handles.size(), attrs);
+    return RunOn<T>(op, handles.data(), handles.size(), settings);
   }
 
   template <class T>
   static Maybe<T> RunOn(const OpExpr& op, const oneop_handle* in, size_t count,
-                        const ::oneop::sdk::AttrStore* attrs) {
+                        const OneopSettings& settings) {
     const size_t num_outputs = op.oneop_outputs().size();
     if (!ONEOP_LIKELY(count == op.oneop_inputs().size())) {
       return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
              << "op \"" << op.op_type_name() << "\" was built with " << op.oneop_inputs().size()
              << " inputs and is called with " << count;
     }
+    if (!std::is_same_v<T, TensorTuple> && !ONEOP_LIKELY(num_outputs != 0)) {
+      return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+             << "op \"" << op.op_type_name() << "\" was built without outputs: there is no tensor "
+             << "to return";
+    }
     oneop_handle few[kInline];
     std::unique_ptr<oneop_handle[]> many(num_outputs > kInline ? new oneop_handle[num_outputs]
                                                                : nullptr);
     oneop_handle* out = many != nullptr ? many.get() : few;
     try {
-      Call(op, in, count, attrs, out);
+      Call(op, in, count, settings, out);
     } catch (const Exception& exception) {
       return exception.error();
     }
@@ -190,7 +220,8 @@ class OpInterpUtil {
   }
 
   static void Call(const OpExpr& op, const oneop_handle* in, size_t count,
-                   const ::oneop::sdk::AttrStore* attrs, oneop_handle* out) {
+                   const OneopSettings& settings, oneop_handle* out) {
+    const ::oneop::sdk::AttrStore* attrs = settings.attrs;
     oneop_call call;
     call.size = sizeof call;
     call.num_inputs = static_cast<int32_t>(count);
@@ -203,6 +234,8 @@ class OpInterpUtil {
     call.output_names = op.oneop_outputs().data();
     call.attrs = attrs == nullptr ? nullptr : attrs->data();
     call.note = op.OneopNote();
+    call.device_type = settings.device_type;
+    call.device_index = settings.device_index;
     if (ONEOP_LIKELY(op.oneop_base_attrs().size() == 0)) {
       ::oneop::sdk::RunCall(call, out, [&op] { return op.OneopFind(); });
     } else {

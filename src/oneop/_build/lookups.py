@@ -1,0 +1,193 @@
+"""What a compiler looked for: names of headers in preprocessor lines, and the places where they were not found.
+
+A header that appears earlier in the search path, or one that `__has_include` asks for, changes the result although no
+file that was read has changed. Compilers do not report such places, so they are derived: every name that a preprocessor
+line could mean, joined with every folder that is searched before the one where it is found. A name too many (from a
+branch that is not taken) costs at worst one needless compile; a name too few would be old code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from oneop._build.sources import ABSENT, Files, changed_since, stamp_of
+
+_GAP = r"(?:[ \t]|/\*(?:[^*]|\*(?!/))*\*/)*"
+_LINE = re.compile(rf"^{_GAP}(?:#|%:){_GAP}(include(?:_next)?|import|embed|if|elif|define)\b(.*)$", re.MULTILINE)
+_NAME = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
+_MACRO = re.compile(r"\s*(\w+)(?:\(([^)]*)\))?")
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)+)"')
+
+#: What asks for a header without reading it.
+_ASKS = frozenset({"__has_include", "__has_include_next", "__has_embed"})
+
+
+@dataclass
+class Names:
+    """The names that some files mention in preprocessor lines."""
+
+    quoted: set[tuple[str, str]] = field(default_factory=set)  # (folder of the file that says it, name)
+    angled: set[str] = field(default_factory=set)
+    computing: set[str] = field(default_factory=set)  # folders of files with an #include of what a macro stands for
+    asks_computed: bool = False  # __has_include of a name that macros put together
+    strings: set[str] = field(default_factory=set)  # of files with .incbin: names that the assembler may read
+
+
+def read_names(paths: Iterable[str]) -> Names:
+    """Return the names that these files mention."""
+    names, texts = Names(), {}
+    for path in paths:
+        text = texts[path] = _read(path).replace("\\\r\n", " ").replace("\\\n", " ")
+        folder = os.path.dirname(path)  # noqa: PTH120
+        for line in _LINE.finditer(text):
+            word, rest = line[1], line[2]
+            if word == "define":
+                continue
+            found = _NAME.findall(rest)
+            if not found and word not in ("if", "elif"):
+                names.computing.add(folder)
+            for quoted, angled in found:
+                if word in ("if", "elif") and not _could_be_file(quoted or angled):
+                    continue
+                if quoted:
+                    names.quoted.add((folder, quoted))
+                else:
+                    names.angled.add(angled)
+    for text in texts.values():  # names behind a macro: #define CONFIG __has_include("config.h")
+        for word, rest in _lines(text) if "has_include" in text else ():
+            if word == "define":
+                names.angled.update(angled for _, angled in _NAME.findall(rest) if _could_be_file(angled))
+                names.quoted.update(
+                    (f, q) for q, _ in _NAME.findall(rest) if _could_be_file(q) for f in _folders(texts)
+                )
+    names.asks_computed = _asks_for_computed(texts.values())
+    if any("incbin" in text for text in texts.values()):
+        for string in {string for text in texts.values() for string in _STRING.findall(text)}:
+            plain = re.sub(r"\\(.)", r"\1", string)
+            names.strings.update([plain, *re.findall(r'"([^"]+)"', plain)])  # ".incbin \"data.bin\"" holds a name
+    return names
+
+
+@dataclass
+class Search:
+    """Looks names up as the compiler did, and keeps what was absent.
+
+    `since_ns` is the moment before the compiler ran. `unsure` is set if a file appeared later in a place that was
+    searched: then nobody knows whether the compiler saw it.
+    """
+
+    files: Files
+    read: frozenset[str]
+    since_ns: int
+    precompiled: bool = False  # for headers: g++ takes x.h.gch for x.h, and does not report either
+    absent: dict[str, set[str]] = field(default_factory=dict)
+    present: set[str] = field(default_factory=set)  # found, but not read: __has_include, or a branch not taken
+    explained: set[str] = field(default_factory=set)  # files that were read, and found by a name
+    unsure: bool = False
+    _is_folder: dict[str, bool] = field(default_factory=dict)
+    _real: frozenset[str] = frozenset()
+
+    def look_up(self, name: str, folders: Sequence[str]) -> None:
+        """Follow one name through the folders up to the first that has it."""
+        if name.startswith("/"):
+            folders, name = [""], name[1:]
+        for folder in folders:
+            path = f"{folder}/{name}"
+            if self.precompiled and os.path.exists(f"{path}.gch"):  # noqa: PTH110
+                self._note_present(folder, f"{path}.gch")
+            elif self.precompiled:
+                self.note_absent(f"{path}.gch")
+            if path in self.read:
+                self.explained.add(path)
+                return
+            if os.path.isfile(path):  # noqa: PTH113
+                self._note_present(folder, path)
+                return
+            self.note_absent(path)
+
+    def note_absent(self, path: str) -> None:
+        """Keep that this file is not there, under the nearest folder that is: a new entry changes its stamp."""
+        folder, _, name = path.rpartition("/")
+        while folder and not self._exists(folder):
+            folder, _, last = folder.rpartition("/")
+            name = f"{last}/{name}"
+        folder = folder or "/"
+        if folder not in self.absent:
+            self.files.stamp(folder)  # before the look, so that what appears in between makes the stamp old
+            self.absent[folder] = set()
+        if stamp_of(path) != ABSENT:
+            self.unsure = self.unsure or os.path.isfile(path)  # noqa: PTH113
+        else:
+            self.absent[folder].add(name)
+
+    def _note_present(self, folder: str, path: str) -> None:
+        self._real = self._real or frozenset(map(os.path.realpath, self.read))
+        if os.path.realpath(path) in self._real:
+            return
+        self.present.add(path)
+        while len(path) > len(folder):  # a subfolder moved into place brings files of any age
+            self.unsure = self.unsure or changed_since(stamp_of(path), self.since_ns)
+            path = os.path.dirname(path)  # noqa: PTH120
+
+    def _exists(self, folder: str) -> bool:
+        found = self._is_folder.get(folder)
+        if found is None:
+            found = self._is_folder[folder] = os.path.isdir(folder)  # noqa: PTH112
+        return found
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    return {os.path.dirname(path) for path in paths}  # noqa: PTH120
+
+
+def _could_be_file(name: str) -> bool:
+    return not re.search(r"\s|[()?*&|=;]", name)
+
+
+def _asks_for_computed(texts: Iterable[str]) -> bool:
+    """Tell whether an `__has_include` is given anything but a name in quotes or brackets."""
+    lines = [line for text in texts if "has_include" in text or "has_embed" in text for line in _lines(text)]
+    asking = set(_ASKS)
+    while True:  # macros that pass their argument on to __has_include ask as well
+        wrappers = {
+            macro[1]
+            for word, rest in lines
+            if word == "define" and (macro := _MACRO.match(rest)) and macro[2] is not None
+            for argument in _arguments(rest[macro.end() :], asking)
+            if argument in [name.strip() for name in macro[2].split(",")]
+        }
+        if wrappers <= asking:
+            break
+        asking |= wrappers
+    for word, rest in lines:
+        macro = _MACRO.match(rest) if word == "define" else None
+        own = [name.strip() for name in macro[2].split(",")] if macro and macro[2] is not None else []
+        body = rest[macro.end() :] if macro else rest
+        if word in ("if", "elif", "define") and any(
+            argument[:1] not in ('"', "<") and argument not in own for argument in _arguments(body, asking)
+        ):
+            return True
+    return False
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    for line in _LINE.finditer(text):
+        yield line[1], line[2]
+
+
+def _arguments(text: str, functions: set[str]) -> list[str]:
+    if not any(function in text for function in functions):
+        return []
+    called = re.compile(rf"\b(?:{'|'.join(map(re.escape, functions))})\s*\(\s*([^\s)]+)")
+    return called.findall(text)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return ""

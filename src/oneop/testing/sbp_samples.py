@@ -1,0 +1,136 @@
+"""Calls with which signatures are tried: other magnitudes, signs, orders, dtypes and attributes than the one given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType
+from typing import Any
+
+import torch
+
+from oneop.testing.sbp_shards import RAISED, Call, Sample
+
+#: What float inputs are multiplied by: thresholds and constants in an op show at one magnitude and not at another.
+MAGNITUDES = (1.0, 1e-3, 1e4, 1e-7, 1e8)
+_MOST_VALUES = 8
+
+
+def samples_of(call: Call, rtol: float | None) -> list[Sample]:
+    """Return runs on the whole inputs; those that the op refuses are left out. The first is on the inputs as given."""
+    ways: list[tuple[torch.dtype | None, float, int, bool]] = [(None, 1.0, 1, False), (None, 1.0, -1, False)]
+    ways += [(None, magnitude, 1, False) for magnitude in MAGNITUDES[1:]]
+    ways.append((None, 1.0, 1, True))
+    if any(t.dtype in (torch.float32, torch.float16, torch.bfloat16) for t in call.tensors):
+        ways += [(torch.float64, magnitude, 1, False) for magnitude in MAGNITUDES[:3]]
+    found = (_sample(call, dtype, magnitude, sign, is_shuffled, rtol) for dtype, magnitude, sign, is_shuffled in ways)
+    return [sample for sample in found if sample is not None]
+
+
+def _sample(
+    call: Call, dtype: torch.dtype | None, magnitude: float, sign: int, is_shuffled: bool, rtol: float | None
+) -> Sample | None:
+    inputs = []
+    for number, tensor in enumerate(call.tensors):
+        own = tensor.detach()
+        if own.is_floating_point() or own.is_complex():
+            if dtype is not None and own.is_floating_point():
+                own = own.to(dtype)
+            own = own * (magnitude * sign)
+        if is_shuffled and own.ndim:
+            order = torch.randperm(own.shape[0], generator=torch.Generator().manual_seed(number))
+            own = own[order]
+        inputs.append(own.contiguous())
+    try:
+        outputs = call.run(inputs)
+    except RAISED:
+        return None
+    is_finite = all(not t.is_floating_point() or bool(torch.isfinite(t).any()) for t in outputs if t.numel())
+    if not is_finite and magnitude != 1.0:
+        return None  # it overflows as a whole, and says nothing
+    notes = [
+        f"inputs times {magnitude:g}" if magnitude != 1.0 else "",
+        "negated inputs" if sign < 0 else "",
+        "inputs in another order" if is_shuffled else "",
+        "in float64" if dtype is not None else "",
+    ]
+    note = "".join(f", {text}" for text in notes if text)
+    return Sample(call=call, inputs=inputs, outputs=outputs, rtol=rtol, note=note)
+
+
+def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Call, str]]:
+    """Yield the call itself, then with each other value of a str or bool attribute that the op takes."""
+    yield call, ""
+    for attr in call.op.attrs:
+        if attr.name in choices:
+            values = list(choices[attr.name])
+        elif attr.type == "bool":
+            values = [False, True]
+        elif attr.type == "string":
+            values = _words_in_code(call.op.name)
+        else:
+            continue
+        given = call.attrs.get(attr.name, _default_of(attr))
+        tried = 0
+        for value in values:
+            if value == given or tried == _MOST_VALUES:
+                continue
+            other = Call(op=call.op, overload=call.overload, groups=call.groups, attrs={**call.attrs, attr.name: value})
+            try:
+                other.run(other.tensors)
+            except RAISED:
+                continue  # no value of this attribute
+            tried += 1
+            yield other, f"with {attr.name}={value!r}"
+
+
+def _default_of(attr: Any) -> Any:
+    return (
+        str(attr.default).strip("\"'") if attr.has_default and attr.type == "string" else getattr(attr, "default", None)
+    )
+
+
+def _words_in_code(name: str) -> list[str]:
+    """Return the strings in the code of an op's Python functions: values that it compares a str attribute with."""
+    from oneop.authoring.book import definition_of, page_of
+
+    page = definition_of(name)
+    if page is None:
+        return []
+    functions: list[Any] = [rule.function for rule in (page.infer, page.check) if rule is not None]
+    functions += [page.sbp] if page.sbp is not None else []
+    functions += [kernel.fields.get("function") for kernel in page_of(name, page.source.library).kernels]
+    found: dict[str, None] = {}
+    for function in functions:
+        _collect(function, found, set())
+    return list(found)
+
+
+def _collect(function: Any, found: dict[str, None], seen: set[int]) -> None:
+    if id(function) in seen or function is None:
+        return
+    seen.add(id(function))
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        _collect_code(code, found)
+        for cell in getattr(function, "__closure__", None) or ():
+            try:
+                content = cell.cell_contents
+            except ValueError:
+                continue
+            if isinstance(content, Callable):  # type: ignore[arg-type]
+                _collect(content, found, seen)
+            elif isinstance(content, Mapping):
+                found.update((key, None) for key in content if isinstance(key, str))
+    for inner in ("func", "__wrapped__", "function"):
+        if getattr(function, inner, None) is not None:
+            _collect(getattr(function, inner), found, seen)
+
+
+def _collect_code(code: CodeType, found: dict[str, None]) -> None:
+    for constant in code.co_consts:
+        if isinstance(constant, str) and len(constant) < 40:
+            found[constant] = None
+        elif isinstance(constant, (tuple, frozenset)):
+            found.update((item, None) for item in constant if isinstance(item, str))
+        elif isinstance(constant, CodeType):
+            _collect_code(constant, found)

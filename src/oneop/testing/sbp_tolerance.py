@@ -1,0 +1,59 @@
+"""By how much results may differ: each element by what rounding its own inputs can do to it, and not more.
+
+A limit relative to the largest element hides errors in the others; one relative to the element itself raises a false
+alarm where a sum cancels. So the op runs again on parts that are changed by a rounding error, and what that does to an
+element is the measure of its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+#: Roundings add up in long sums. For low precision results are rounded once, from sums that are kept in higher ones.
+_FACTOR = {torch.float64: 64.0, torch.float32: 48.0, torch.float16: 6.0, torch.bfloat16: 6.0}
+
+
+def nudged(tensor: torch.Tensor, number: int, seed: int) -> torch.Tensor:
+    """Return a tensor whose elements are changed by about a rounding error each; itself for number 0."""
+    if not number or not tensor.is_floating_point() or not tensor.numel():
+        return tensor
+    generator = torch.Generator().manual_seed(1000 * number + seed)
+    signs = torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1
+    return tensor + tensor * (signs * torch.finfo(tensor.dtype).eps).to(tensor.dtype)
+
+
+def limits(
+    found: torch.Tensor, near: Sequence[torch.Tensor], summands: Sequence[torch.Tensor], rtol: float | None
+) -> torch.Tensor | None:
+    """Return for each element how far it may be off; None for exact dtypes.
+
+    `near` are results of nudged runs; `summands` are added up by whoever gathers, which rounds too.
+    """
+    if not (found.is_floating_point() or found.is_complex()):
+        return None
+    base = found.abs().to(torch.float64)
+    if rtol is not None:
+        return rtol * base + rtol * sum((one.abs().to(torch.float64) for one in summands), torch.zeros_like(base))
+    dtype = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(found.dtype, found.dtype)
+    step = torch.finfo(dtype).eps
+    spread = step * base
+    if near:  # the median, so that one run in which an element jumps (rounding, a comparison) does not excuse it
+        moved = torch.stack([(one - found).abs().to(torch.float64).nan_to_num() for one in near])
+        spread = torch.maximum(spread, moved.median(0).values)
+    spread = spread + step * sum((one.abs().to(torch.float64) for one in summands), torch.zeros_like(base)) / 4
+    return _FACTOR.get(dtype, 6.0) * spread.nan_to_num(posinf=0.0) + torch.finfo(dtype).tiny
+
+
+def difference(found: torch.Tensor, whole: torch.Tensor, limit: torch.Tensor | None) -> str | None:
+    """Return how two tensors differ by more than the limit, or None. Without a limit they must be equal."""
+    if not whole.numel():
+        return None
+    equal = (found == whole) | ((found != found) & (whole != whole))
+    if limit is None:
+        wrong = int((~equal).sum())
+        return f"differs from the whole in {wrong} of {whole.numel()} elements" if wrong else None
+    gap = (found - whole).abs().to(torch.float64).nan_to_num(nan=float("inf"), posinf=float("inf"))
+    bad = ~equal & (gap > limit)
+    return f"differs from the whole by up to {float(gap[bad].max()):.3g}" if bool(bad.any()) else None

@@ -1,0 +1,16 @@
+"""Random calls on DTensors, eager and compiled, with 2 and 4 processes; `make torture` runs thousands more."""
+
+import differential
+import pytest
+
+SEED = 17
+
+
+@pytest.mark.parametrize(
+    "world, meshes, eager, compiled",
+    [(2, ["2"], 120, 4), (4, ["4", "2x2"], 60, 2)],
+    ids=["2", "4 and 2x2"],
+)
+def test_random_calls_equal_those_on_whole_tensors(tmp_path, world, meshes, eager, compiled):
+    compared = differential.run_ranks(tmp_path, world, meshes, SEED, eager, compiled)
+    assert compared >= len(meshes) * (eager * 9 // 10 + compiled * 4)

@@ -1,0 +1,24 @@
+"""The examples on several ranks: the other number of processes than the one that tests/test_examples.py runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("example", ["tensor_parallel", "vocabulary_parallel"])
+def test_on_two_ranks(example):
+    result = subprocess.run(
+        [sys.executable, ROOT / "examples" / example / "train.py", "--ranks", "2"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert "2 ranks" in result.stdout and "eager: losses" in result.stdout and "compiled: losses" in result.stdout

@@ -1,0 +1,126 @@
+"""The first use of oneop from several threads: the core is loaded once, and every hook has run before anyone has it."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import oneop
+from oneop import _runtime
+
+THREADS = """
+import sys, threading
+import torch, oneop
+from oneop import _runtime
+import oneop._build.core
+
+loaded, paths, real = [], [], oneop._build.core.core_path
+def core_path(*arguments, **options):
+    paths.append(threading.get_ident())
+    return real(*arguments, **options)
+oneop._build.core.core_path = core_path
+def hook(core):
+    assert _runtime.core() is core  # hooks may ask for it
+    loaded.append(core)
+    if len(loaded) == 1:
+        _runtime.after_loading(loaded.append)  # and add hooks
+_runtime.after_loading(hook)
+
+sys.setswitchinterval(1e-5)
+barrier, results = threading.Barrier(8), []
+def use(i):
+    barrier.wait()
+    try:
+        if i % 2:
+            _runtime.after_loading(lambda core: None)
+        core = _runtime.core()
+        assert len(loaded) == 2, loaded  # all hooks have run
+        assert core.op_names() is not None
+        op = oneop.define(f"first_use{i}(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+        op.register_kernel("cpu")(lambda x: x + i)
+        results.append(op(torch.zeros(1)).item() == i and len(oneop.list_ops()) > 0)
+    except BaseException as error:
+        results.append(repr(error))
+threads = [threading.Thread(target=use, args=(i,)) for i in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join(120)
+print(results == [True] * 8 or results, len(set(map(id, loaded))), len(paths))
+"""
+
+
+@pytest.mark.parametrize("round", range(3))
+def test_eight_threads_load_the_core_once(round):
+    result = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=False, timeout=300)
+    assert result.stdout == "True 1 1\n", result.stdout + result.stderr[-2000:]
+
+
+def test_a_hook_that_fails_does_not_leave_half_a_core():
+    code = """
+        from oneop import _runtime
+        tries = []
+        def hook(core):
+            tries.append(core)
+            if len(tries) == 1:
+                raise RuntimeError("not yet")
+        _runtime.after_loading(hook)
+        try:
+            _runtime.core()
+        except RuntimeError as error:
+            print(error)
+        print(_runtime.core() is tries[1], len(tries))
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert result.stdout == "not yet\nTrue 2\n", result.stderr[-2000:]
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the core is told."""
+    calls = []
+    core = _runtime.core()
+    proxy = type("Core", (), {"__getattr__": lambda self, name: getattr(core, name)})()
+    proxy.set_cpu_fallback = lambda on: calls.append(("cpu_fallback", on))
+    proxy.set_kernel_sync = lambda on: calls.append(("sync_kernels", on))
+    monkeypatch.setattr(_runtime, "_ready", proxy)
+    return calls
+
+
+def test_a_setting_takes_effect_after_the_core_is_loaded(told):
+    oneop.settings.cpu_fallback = True
+    del oneop.settings.cpu_fallback
+    with oneop.settings.override(sync_kernels=True, cpu_fallback=True):
+        assert told[-2:] == [("sync_kernels", True), ("cpu_fallback", True)]
+    assert told == [
+        ("cpu_fallback", True),
+        ("cpu_fallback", False),
+        ("sync_kernels", True),
+        ("cpu_fallback", True),
+        ("sync_kernels", False),
+        ("cpu_fallback", False),
+    ]
+
+
+def test_config_and_settings_are_one_switch(told):
+    oneop.config.cpu_fallback(True)
+    assert oneop.settings.cpu_fallback is True
+    oneop.settings.cpu_fallback = False
+    oneop.config.sync_kernels(True)
+    oneop.config.sync_kernels(False)
+    assert told == [("cpu_fallback", True), ("cpu_fallback", False), ("sync_kernels", True), ("sync_kernels", False)]
+    del oneop.settings.cpu_fallback, oneop.settings.sync_kernels
+
+
+def test_an_override_puts_back_only_what_it_set():
+    with oneop.settings.override(verbose=True):
+        oneop.settings.max_jobs = 3
+    assert oneop.settings.max_jobs == 3
+    del oneop.settings.max_jobs
+    with (
+        pytest.raises(AttributeError, match="did you mean 'verbose'"),
+        oneop.settings.override(max_jobs=2, verbos=True),
+    ):
+        pass
+    assert "max_jobs" not in oneop.settings._assigned

@@ -1,0 +1,130 @@
+"""Packages that bring ops, imported when an op is asked for: by threads, in circles, and when they misbehave."""
+
+import sys
+import threading
+
+import pytest
+import torch
+
+import oneop
+from oneop import plugins
+
+DEFINE = """
+import oneop
+op = oneop.define("{0}(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+op.register_kernel("cpu")(lambda x: x * 2)
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """install(name, text) makes a package with an entry point of its name."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = []
+
+    def make(name, text):
+        names.append(name)
+        (tmp_path / f"{name}.py").write_text(text)
+        info = tmp_path / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: {name}\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[oneop.ops]\n{name} = {name}\n")
+
+    yield make
+    for name in names:
+        sys.modules.pop(name, None)
+        plugins._done.discard(name)
+
+
+def in_threads(count, work):
+    results, barrier = [None] * count, threading.Barrier(count)
+
+    def run(i):
+        barrier.wait()
+        try:
+            results[i] = work(i)
+        except BaseException as error:
+            results[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive(), "a thread hangs"
+    return results
+
+
+def test_threads_wait_for_the_one_that_imports(install, monkeypatch):
+    """The import ends only when all other threads have asked: with one that did not wait, it would fail."""
+    gate = threading.Barrier(8)
+    monkeypatch.setattr(sys, "plugin_gate", gate, raising=False)
+    install("tp_slow", "import sys\nsys.plugin_gate.wait(60)\n" + DEFINE.format("tp_slow"))
+    asked = plugins.load_plugins
+
+    def ask(name=None):
+        if name == "tp_slow" and threading.current_thread() is not importer[0]:
+            threading.Thread(target=gate.wait, args=(60,), daemon=True).start()
+        return asked(name)
+
+    importer = []
+    monkeypatch.setattr(plugins, "load_plugins", ask)
+
+    def use(i):
+        if i == 0:
+            importer.append(threading.current_thread())
+        while not importer:
+            pass
+        return oneop.ops.tp_slow(torch.ones(2)).tolist()
+
+    assert in_threads(8, use) == [[2.0, 2.0]] * 8
+
+
+def test_a_package_that_asks_for_a_missing_op_hides_nothing(install):
+    install("tp_asks", "import oneop\noneop.ops.tp_there_is_no_such_op\n")
+    install("tp_brings", DEFINE.format("tp_brought"))
+    with pytest.warns(UserWarning, match="tp_asks raised AttributeError|tp_asks raised OpNotFoundError"):
+        assert oneop.ops.tp_brought(torch.ones(1)).tolist() == [2.0]
+
+
+def test_two_packages_that_need_each_other(install):
+    """The one that is imported first finds the op of the second; no order hangs."""
+    install("tp_left", DEFINE.format("tp_left") + "oneop.ops.tp_right\n")
+    install("tp_right", DEFINE.format("tp_right") + "oneop.ops.tp_left\n")
+    names = ["tp_left", "tp_right"] * 3
+    results = in_threads(6, lambda i: getattr(oneop.ops, names[i])(torch.ones(1)).tolist())
+    assert results == [[2.0]] * 6
+
+
+def test_a_package_imported_by_its_user_asks_for_its_own_op_too_early(install):
+    install(
+        "tp_early",
+        "import oneop\ntry:\n    oneop.ops.tp_early\nexcept AttributeError:\n    pass\n" + DEFINE.format("tp_early"),
+    )
+    import tp_early
+
+    assert tp_early.op(torch.ones(1)).tolist() == [2.0]
+    assert oneop.ops.tp_early(torch.ones(1)).tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    "text", ["raise SystemExit(3)", "import sys; sys.exit()", "1 / 0", "import no_such_module_here"]
+)
+def test_a_package_that_fails_is_a_warning(install, text):
+    install("tp_fails", text)
+    with pytest.warns(UserWarning, match="ops of tp_fails are not there: tp_fails raised "):
+        assert plugins.load_plugins("tp_fails") == []
+    with pytest.raises(AttributeError):
+        oneop.ops.tp_fails  # noqa: B018
+
+
+def test_an_interrupt_is_passed_on_and_the_package_is_tried_again(install):
+    install(
+        "tp_stop",
+        "import sys\nif not hasattr(sys, 'tp_again'):\n    sys.tp_again = 1\n    raise KeyboardInterrupt\n"
+        + DEFINE.format("tp_stop"),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        oneop.ops.tp_stop  # noqa: B018
+    assert oneop.ops.tp_stop(torch.ones(1)).tolist() == [2.0]
+    del sys.tp_again

@@ -1,0 +1,1 @@
+"""Random work that looks for wrong results, crashes and hangs: `make torture`."""

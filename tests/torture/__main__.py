@@ -1,0 +1,120 @@
+"""Run rounds of random work, each in a process of its own, and report every one that goes wrong.
+
+    python -m tests.torture --minutes 20 --seed 1
+    python -m tests.torture --area calls --seed 17 --rounds 1     # repeat one round
+
+A round is fully determined by its area and seed, as far as threads allow. It fails if a result is wrong, if its process
+dies, or if it does not end in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.torture import areas
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_SECONDS = 300
+ROUND = """
+import importlib, sys
+print(importlib.import_module(f"tests.torture.areas.{sys.argv[1]}").run_round(int(sys.argv[2])))
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one round came to; `fault` is empty if all was right."""
+
+    area: str
+    seed: int
+    seconds: float
+    tally: str
+    fault: str
+    output: str
+
+
+def area_names() -> list[str]:
+    """Return the areas there are."""
+    return sorted(module.name for module in pkgutil.iter_modules(areas.__path__))
+
+
+def run_round(area: str, seed: int) -> Outcome:
+    """Run one round in a new process group, which is killed if it takes too long."""
+    started = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", "-c", ROUND, area, str(seed)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
+    fault = ""
+    try:
+        output, _ = process.communicate(timeout=LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGABRT)  # faulthandler shows where each thread is
+        output, _ = process.communicate()
+        fault = f"did not end in {LIMIT_SECONDS} s"
+    if not fault and process.returncode < 0:
+        fault = f"died of {signal.Signals(-process.returncode).name}"
+    elif not fault and process.returncode > 0:
+        fault = "wrong"
+    lines = output.strip().splitlines()
+    tally = lines[-1] if lines and not fault else ""
+    return Outcome(area, seed, time.monotonic() - started, tally, fault, output)
+
+
+def main() -> int:
+    """Run the rounds that the command line asks for; return 1 if one failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__.partition("\n")[0])
+    parser.add_argument("--area", action="append", choices=area_names(), help="only these (default: all)")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="the first seed (default: the time)")
+    parser.add_argument("--minutes", type=float, help="start no round after this many")
+    parser.add_argument("--rounds", type=int, help="rounds of each area (default: 1, with --minutes no limit)")
+    parser.add_argument("--jobs", type=int, default=2, help="rounds at a time (default: 2)")
+    options = parser.parse_args()
+    chosen = options.area or area_names()
+    rounds = options.rounds or (10**9 if options.minutes else 1)
+    deadline = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
+    print(f"seed {options.seed}: areas {', '.join(chosen)}", flush=True)
+
+    def act(number: int) -> Outcome | None:
+        area, seed = chosen[number % len(chosen)], options.seed + number // len(chosen)
+        if time.monotonic() > deadline:
+            return None
+        outcome = run_round(area, seed)
+        print(
+            f"{area:10} seed {seed}  {outcome.fault or 'right'}  {outcome.seconds:.1f} s  {outcome.tally}", flush=True
+        )
+        if outcome.fault:
+            print("\n".join(f"    {line}" for line in outcome.output.strip().splitlines()[-40:]))
+            print(f"    repeat: python -m tests.torture --area {area} --seed {seed} --rounds 1", flush=True)
+        return outcome
+
+    done: list[Outcome] = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        numbers = iter(range(rounds * len(chosen)))
+        for batch in iter(lambda: [n for n, _ in zip(numbers, range(options.jobs), strict=False)], []):
+            outcomes = [outcome for outcome in pool.map(act, batch) if outcome is not None]
+            done += outcomes
+            if not outcomes:
+                break
+    failed = [outcome for outcome in done if outcome.fault]
+    print(f"{len(done) - len(failed)} passed, {len(failed)} failed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One module for each area; each has `run_round(seed)`, which raises AssertionError if a result is wrong."""

@@ -1,0 +1,18 @@
+"""One round of each area of `make torture`, with a fixed seed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+AREAS = sorted(path.stem for path in (Path(__file__).parent / "areas").glob("*.py") if path.stem != "__init__")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("area", AREAS)
+def test_one_round(area):
+    command = [sys.executable, "-m", "tests.torture", "--area", area, "--seed", "1", "--rounds", "1"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0 and "1 passed, 0 failed" in result.stdout, result.stdout + result.stderr
