@@ -107,7 +107,7 @@ void enter_gate(JobGate& gate) {
   });
 }
 
-void take(JobLock& lock, bool is_exclusive) {
+void take_lock(JobLock& lock, bool is_exclusive) {
   raising([&] {
     py::gil_scoped_release released;
     lock.lock(is_exclusive ? JobLock::Mode::kExclusive : JobLock::Mode::kShared);
@@ -201,7 +201,7 @@ void bind_jobs(py::module_& m) {
   }
   py::class_<JobLock, std::shared_ptr<JobLock>>(m, "JobLock")
       .def(py::init<std::string, bool>(), py::arg("what"), py::arg("is_recursive"))
-      .def("lock", &take, py::arg("is_exclusive"))
+      .def("lock", &take_lock, py::arg("is_exclusive"))
       .def("unlock", &JobLock::unlock)
       .def("is_held", &JobLock::is_held);
   m.def("holds_job_lock", &JobLock::holds_any);

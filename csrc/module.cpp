@@ -188,7 +188,7 @@ py::dict op_info(const std::string& name) {
       attr_info["name"] = attr.name;
       attr_info["type"] = attr_type_name(attr.type);
       attr_info["has_default"] = attr.has_default;
-      attr_info["default"] = attr.has_default ? attr.default_value.repr() : "";
+      attr_info["default"] = py_text(attr.has_default ? attr.default_value.repr() : "");
       attrs.append(attr_info);
     }
     info["attrs"] = attrs;

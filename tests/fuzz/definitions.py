@@ -93,7 +93,7 @@ ATTRS: dict[str, Callable[[random.Random], Any]] = {
     "dtype[]": lambda r: [r.choice([torch.float16, torch.int64]) for _ in range(r.randint(0, 2))],
     "shape[]": lambda r: [tuple(r.randint(1, 3) for _ in range(2)) for _ in range(r.randint(0, 2))],
     "complex": lambda r: complex(r.randint(-2, 2), r.randint(-2, 2)),
-    "bytes": lambda r: r.choice([b"", b"ab"]),
+    "bytes": lambda r: r.choice([b"", b"ab", bytes([0, 255])]),
 }
 
 

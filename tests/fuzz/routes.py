@@ -42,7 +42,9 @@ def _against_eager(program: Program, run: Callable[..., Any], *, grads: bool, ro
         return
     inputs = inputs_of(program.seed, rows)
     expected = observe(program, inputs, grads=grads)
-    compare(observe(run, inputs, grads=grads, **options), expected)
+    # Copies of results (`copy`) share nothing, where eager gives back an input that it changed.
+    exact = not (options.get("copy") and "changes an input" in program.features)
+    compare(observe(run, inputs, grads=grads, **options), expected, exact_memory=exact)
 
 
 def formula(program: Program) -> None:
