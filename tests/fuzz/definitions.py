@@ -50,17 +50,18 @@ def _prefix(value: Any) -> Any:
     return value.cumsum(-1)
 
 
-#: name -> (of numpy arrays or tensors, gradient of tensors, whether it mixes along the last axis)
-TERMS: dict[str, tuple[Callable[[Any], Any], Callable[[torch.Tensor, torch.Tensor], torch.Tensor], bool]] = {
-    "same": (lambda x: x, lambda x, dy: dy, False),
-    "square": (lambda x: x * x * 0.5, lambda x, dy: dy * x, False),
+#: name -> (of numpy arrays or tensors, gradient of tensors, along which axis it mixes)
+TERMS: dict[str, tuple[Callable[[Any], Any], Callable[[torch.Tensor, torch.Tensor], torch.Tensor], str]] = {
+    "same": (lambda x: x, lambda x, dy: dy, ""),
+    "square": (lambda x: x * x * 0.5, lambda x, dy: dy * x, ""),
     "tanh": (
         lambda x: torch.tanh(x) if isinstance(x, torch.Tensor) else np.tanh(x),
         lambda x, dy: dy * (1 - torch.tanh(x) ** 2),
-        False,
+        "",
     ),
-    "prefix": (lambda x: _prefix(x) * 0.25, lambda x, dy: _flip(_prefix(_flip(dy))) * 0.25, True),
-    "flip": (_flip, lambda x, dy: _flip(dy), True),
+    "prefix": (lambda x: _prefix(x) * 0.25, lambda x, dy: _flip(_prefix(_flip(dy))) * 0.25, "last"),
+    "flip": (_flip, lambda x, dy: _flip(dy), "last"),
+    "rows": (lambda x: x.cumsum(0) * 0.25, lambda x, dy: dy.flip(0).cumsum(0).flip(0) * 0.25, "first"),
 }
 
 
@@ -104,11 +105,12 @@ def _default_text(kind: str, value: Any) -> str:
 class Formula:
     """scale * sum of coefficient * term(input), for each output another multiple of it. Of arrays or of tensors."""
 
-    def __init__(self, chance: random.Random, arguments: Sequence[str], outputs: int, mixes: bool) -> None:
-        allowed = [name for name, (_, _, mixing) in TERMS.items() if mixes or not mixing]
+    def __init__(self, chance: random.Random, arguments: Sequence[str], outputs: int, mixes: str) -> None:
+        """Make one; `mixes` is the axis along which it mixes, "first" or "last", or empty."""
+        allowed = [name for name, (_, _, axis) in TERMS.items() if axis in ("", mixes)]
         self.terms = [chance.choice(allowed) for _ in arguments]
         if mixes and not any(TERMS[term][2] for term in self.terms):
-            self.terms[0] = "prefix"
+            self.terms[0] = "prefix" if mixes == "last" else "rows"
         self.factors = [chance.randint(1, 8) / 8 for _ in arguments]
         self.outputs = outputs
 
@@ -128,9 +130,7 @@ class Formula:
         total = self.total(inputs, attrs)
         return tuple(total * (1 + 0.5 * j) + j for j in range(self.outputs))
 
-    def gradients(
-        self, inputs: Sequence[Any], attrs: dict[str, Any], grads: Sequence[torch.Tensor]
-    ) -> tuple[Any, ...]:
+    def gradients(self, inputs: Sequence[Any], attrs: dict[str, Any], grads: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         scale = self.scale(attrs)
         dy = sum(grad * (1 + 0.5 * j) for j, grad in enumerate(grads)) * scale
 
@@ -155,7 +155,7 @@ def python_op(name: str, chance: random.Random) -> FuzzOp:
     if kind in ("changing", "effect"):
         arguments = ["tensor"]
     outputs = chance.choice([1, 1, 1, 2, 3]) if kind == "plain" else 1
-    mixes = chance.random() < 0.35
+    mixes = chance.choices(["", "last", "first"], [6, 2, 2])[0]
     kinds = chance.sample(sorted(ATTRS), chance.randint(0, 3))
     attrs = {f"a{i}": ATTRS[one](chance) for i, one in enumerate(kinds)}
     formula = Formula(chance, arguments, outputs, mixes)
@@ -210,11 +210,12 @@ class _Made:
     redefine: Callable[[], None] | None = None
 
 
-def _infer(chance: random.Random, arguments: Sequence[str], outputs: int, mixes: bool, has_lists: bool) -> str | None:
+def _infer(chance: random.Random, arguments: Sequence[str], outputs: int, mixes: str, has_lists: bool) -> str | None:
     if has_lists:
         return chance.choice(["same_shape"] + ([] if mixes else ["elementwise"]))
     if mixes:
-        line = ", ".join(["... [n]"] * len(arguments)) + " -> " + ", ".join(["... [n]"] * outputs)
+        axes = "... [n]" if mixes == "last" else "[n] ..."
+        line = ", ".join([axes] * len(arguments)) + " -> " + ", ".join([axes] * outputs)
         return chance.choice(["same_shape", line, "false claim"])
     line = ", ".join(["..."] * len(arguments)) + " -> " + ", ".join(["..."] * outputs)
     return chance.choice(["elementwise", "same_shape", line])
@@ -227,7 +228,7 @@ def _plain(
     arguments: Sequence[str],
     language: str,
     chance: random.Random,
-    mixes: bool,
+    mixes: str,
     has_lists: bool,
 ) -> _Made:
     infer = _infer(chance, arguments, formula.outputs, mixes, has_lists)
@@ -356,7 +357,7 @@ def pool_ops(chance: random.Random) -> list[FuzzOp]:
 
     def sums(xs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         with torch.no_grad():
-            return sum(xs[1:], xs[0]), xs[0] + xs[-1]
+            return sum(xs[1:], xs[0] * 1), xs[0] + xs[-1]
 
     return [
         FuzzOp(

@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 
 from oneop._runtime import core
 from oneop.authoring import independence
+from oneop.authoring.book import attrs_of_call
 from oneop.errors import OpNotImplementedError, OpRuntimeError
 from oneop.sbp import SPLIT, Sbp
 
@@ -189,10 +190,7 @@ def _splits(name: str, examples: Sequence[Any], attrs: dict[str, Any]) -> tuple[
     groups += [[] for _ in range(len(definition.inputs) - len(groups))]
     specs = [[(tuple(tensor.shape), tensor.dtype) for tensor in tensors] for tensors in groups]
     counts = [int(n) for n in attrs.get("output_counts") or default_output_counts(definition)]
-    known = {attr.name for attr in definition.attrs}
-    given = {key: value for key, value in attrs.items() if key in known}
-    if len(given) != len([key for key in attrs if key not in ("output_counts", "device")]):
-        return None  # an attribute with another name in torch
+    given = attrs_of_call(name, _overload(name), attrs)
     signatures = declared_signatures(name, specs, counts, given).signatures
     return next((one for one in signatures if all(sbp.kind == SPLIT for sbp in one)), None)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from oneop._runtime import core, forget_ops, tell_defined
 from oneop.authoring import infer as inference
 from oneop.authoring.binding import Source
@@ -110,6 +112,17 @@ def definition_of(name: str) -> OpPage | None:
 def is_composition(kernel: KernelPage) -> bool:
     """Tell whether torch may trace through a kernel, so that compiled programs contain its code."""
     return kernel.form == "torch"
+
+
+def attrs_of_call(name: str, overload: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all attributes of a call that torch makes, as kernels get them and by the author's names.
+
+    torch leaves out what equals a default, and has values of its own for some types. Symbolic numbers stay such.
+    """
+    defaults = {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
+    values = defaults | dict(given)
+    symbols = {key: value for key, value in values.items() if isinstance(value, (torch.SymInt, torch.SymFloat))}
+    return core().kernel_attrs(name, values | dict.fromkeys(symbols, 0)) | symbols  # type: ignore[no-any-return]
 
 
 def schema_of(name: str) -> Schema:

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from oneop._runtime import core
 from oneop.authoring.binding import Source, source_of, taken_by
-from oneop.authoring.book import definition_of, schema_of
+from oneop.authoring.book import attrs_of_call, definition_of, schema_of
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec, flatten_result
 
@@ -40,9 +40,8 @@ def make_traceable(schema: Schema) -> None:
 
 def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
     arguments = overload._schema.arguments
-    defaults = {a.name: a.default_value for a in arguments if a.has_default_value()}
-    # torch leaves out what equals a default, and has values of its own for some types.
-    args = [*args, *(defaults[a.name] for a in arguments[len(args) :] if not a.kwarg_only)]
+    # torch leaves out what equals a default.
+    args = [*args, *(a.default_value for a in arguments[len(args) :] if not a.kwarg_only)]
     lists = [list(arg) if isinstance(arg, (list, tuple)) else [arg] if arg is not None else [] for arg in args]
     chosen = core().composition_of(name, lists)
     info = core().op_info(name)
@@ -51,9 +50,7 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
         return NotImplemented
     schema = schema_of(name)
     taken = taken_by(chosen, schema, "kernel", source_of(chosen, Source(file="", line=0, library="")))
-    given = defaults | attrs
-    symbols = {key: value for key, value in given.items() if isinstance(value, (torch.SymInt, torch.SymFloat))}
-    values = core().kernel_attrs(name, given | dict.fromkeys(symbols, 0)) | symbols
+    values = attrs_of_call(name, overload, attrs)
     keywords = {attr: values[attr] for attr in taken.attrs}
     if not taken.out:
         return _fresh(args, chosen(*args, **keywords))

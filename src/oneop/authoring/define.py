@@ -108,9 +108,7 @@ def define_at(
         | (book.SIDE_EFFECT if side_effect else 0)
     )
     sizes = _sbp.read_size_attrs(parsed, size_attrs or {}, source)
-    op = book.OpPage(
-        schema=parsed, source=source, flags=flags, asks_part=asks_part, size_attrs=sizes, doc=doc
-    )
+    op = book.OpPage(schema=parsed, source=source, flags=flags, asks_part=asks_part, size_attrs=sizes, doc=doc)
     if infer is not None:
         rule, signatures = _infer.from_text(parsed, infer, source)
         op = replace(op, infer=rule, sbp=signatures, sbp_is_implied=signatures is not None)
