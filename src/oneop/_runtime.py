@@ -231,7 +231,7 @@ def find_info(name: str) -> _core.OpInfo:
 
 def _make_op(name: str) -> _core.Op:
     info = find_info(name)
-    overload = getattr(torch.ops.oneop, name).default
+    overload = _overload_of(name)
     op: Any = core().make_op(name, overload)
     op.__name__ = op.__qualname__ = name
     op.__module__ = "oneop.ops"
@@ -239,6 +239,26 @@ def _make_op(name: str) -> _core.Op:
     op.__doc__ = _doc(info)
     op._trace_names = _TraceNames(info, overload._schema)
     return op  # type: ignore[no-any-return]
+
+
+#: What `torch.ops.oneop.<name>.default` is, for each name that ever was an op.
+_overloads: dict[str, Any] = {}
+
+
+def _overload_of(name: str) -> Any:
+    """Return the one overload object of an op, with the schema that it has now.
+
+    torch remembers the object that it first gave to a dispatch mode, for as long as the op's entry in the dispatcher
+    lives, and graphs hold it. So when an op has another schema that same object gets it.
+    """
+    packet = getattr(torch.ops.oneop, name)
+    current = packet.default
+    known = _overloads.setdefault(name, current)
+    if known is not current:
+        vars(known).clear()
+        vars(known).update(vars(current))
+        packet.default = known
+    return known
 
 
 def _doc(info: _core.OpInfo) -> str:
