@@ -122,6 +122,19 @@ def tell_defined(names: Iterable[str]) -> None:
         hook(names)
 
 
+trace_hooks: list[Callable[[], None]] = []  # called when torch.compile traces a call of an op
+
+
+def note_trace() -> int:
+    """Tell the hooks. torch.compile runs this while it traces, and takes the result for a constant."""
+    for hook in trace_hooks:
+        hook()
+    return 0
+
+
+note_trace._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch.compiler.assume_constant_result
+
+
 def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
     """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
     plan: _TraceNames = op._trace_names  # type: ignore[attr-defined]
@@ -145,6 +158,7 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
         elif not is_list and isinstance(value, (list, tuple)):
             positional[i] = value[0] if value else None
     results = op.overload(*positional, **attrs)
+    note_trace()  # after the call, which has torch look at all of its tensors
     return tuple(results) if plan.returns_list else results
 
 

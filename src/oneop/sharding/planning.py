@@ -20,7 +20,7 @@ from torch.distributed.tensor.placement_types import Placement, Shard, _StridedS
 from oneop._runtime import DTYPE_CODES, core
 from oneop.errors import OneopError, SbpError
 from oneop.registry import OpDef
-from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, of_placements, split_axis
+from oneop.sbp import PARTIAL_SUM, SPLIT, Sbp, of_placements, split_axis
 from oneop.sbp import placements as placements_of
 from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape
 from oneop.signatures import Signature, declared_signatures, independent_signatures, text_of
