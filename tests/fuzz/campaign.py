@@ -53,12 +53,14 @@ def routes_for(seed: int, *, most: int, rarely: int = 1) -> list[Route]:
     return chosen
 
 
-def run_program(seed: int, routes: Iterable[Route], tally: Tally) -> None:
-    """Make one program and run it by the routes; what goes wrong is noted with its seed."""
-    tally.programs += 1
+def run_program(seed: int, routes: Iterable[Route], tally: Tally, *, needs: frozenset[str] = frozenset()) -> None:
+    """Make one program and run it by the routes if it has these features; what goes wrong is noted with its seed."""
     load_pool()
     with isolated():
         program = make_program(seed)
+        if not needs <= program.features:
+            return
+        tally.programs += 1
         for route in routes:
             try:
                 answer = run_route(route, program)

@@ -123,7 +123,7 @@ def wrong_gradient() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def composition_defaults() -> Iterator[None]:
+def lists_cut() -> Iterator[None]:
     """A composition that is traced gets no list beyond its first tensor."""
     original = compose._compose
 
@@ -136,7 +136,7 @@ def composition_defaults() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def dead_code_in_jobs() -> Iterator[None]:
+def calls_merged_in_jobs() -> Iterator[None]:
     """A job takes two calls of one op for the same, whatever their arguments are."""
     original = passes.simplify
 
@@ -156,17 +156,17 @@ def dead_code_in_jobs() -> Iterator[None]:
         yield
 
 
-#: The fault, and the routes by which it can be seen.
-FAULTS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
-    "shared outputs": (shared_outputs, ("compile",)),
-    "unproved rules": (unproved_rules, ("vmap",)),
-    "stale code": (stale_code, ("redefined",)),
-    "first example for all": (first_example_for_all, ("vmap",)),
-    "batch axis ignored": (batch_axis_ignored, ("vmap",)),
-    "shared seed": (shared_seed, ("vmap randomness",)),
-    "dropped effects": (dropped_effects, ("compile",)),
-    "attributes lost": (attributes_lost, ("compile",)),
-    "wrong gradient": (wrong_gradient, ("formula",)),
-    "lists cut": (composition_defaults, ("compile",)),
-    "calls merged in jobs": (dead_code_in_jobs, ("job",)),
+#: The fault, the route by which it can be seen, and the features that a program needs to show it.
+FAULTS: dict[str, tuple[Callable[[], Any], str, frozenset[str]]] = {
+    "shared outputs": (shared_outputs, "compile", frozenset({"returns its input", "torch"})),
+    "unproved rules": (unproved_rules, "vmap", frozenset({"false claim"})),
+    "stale code": (stale_code, "redefined", frozenset()),
+    "first example for all": (first_example_for_all, "vmap", frozenset()),
+    "batch axis ignored": (batch_axis_ignored, "vmap", frozenset()),
+    "shared seed": (shared_seed, "vmap randomness", frozenset({"random"})),
+    "dropped effects": (dropped_effects, "compile", frozenset({"effect"})),
+    "attributes lost": (attributes_lost, "compile", frozenset()),
+    "wrong gradient": (wrong_gradient, "formula", frozenset()),
+    "lists cut": (lists_cut, "compile", frozenset({"list", "torch"})),
+    "calls merged in jobs": (calls_merged_in_jobs, "job", frozenset()),
 }
