@@ -482,13 +482,13 @@ def moved(tensor: DTensor, placements: Placements) -> DTensor:
     """Return a tensor with other placements, partial ones too. Not differentiable."""
     target = DTensorSpec(tensor.device_mesh, placements, tensor_meta=tensor._spec.tensor_meta)
     local = redistribute_local_tensor(tensor._local_tensor, tensor._spec, target)
-    return DTensor(local, target, requires_grad=tensor.requires_grad)  # type: ignore[call-arg]
+    return DTensor(local, target, requires_grad=tensor.requires_grad)  # type: ignore[no-untyped-call]
 
 
 def wrapped(part: torch.Tensor, mesh: DeviceMesh, placements: Placements, shape: Any, stride: Any) -> DTensor:
     """Return the DTensor of which this is the rank's part. Not differentiable."""
     spec = DTensorSpec(mesh, placements, tensor_meta=TensorMeta(torch.Size(shape), tuple(stride), part.dtype))
-    return DTensor(part, spec, requires_grad=part.requires_grad)  # type: ignore[call-arg]
+    return DTensor(part, spec, requires_grad=part.requires_grad)  # type: ignore[no-untyped-call]
 
 
 @contextlib.contextmanager

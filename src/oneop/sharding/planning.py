@@ -174,7 +174,8 @@ def _as_strided(call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost
     strides: list[int | None] = []
     tensors = [*call.shapes, *(shape for shape, _ in call.outputs)]
     for dim, signature in enumerate(signatures):
-        factors = {p[dim].split_factor for p in call.placements if isinstance(p[dim], _StridedShard)}
+        lying = [placements[dim] for placements in call.placements]
+        factors = {placement.split_factor for placement in lying if isinstance(placement, _StridedShard)}
         splits = [(shape[sbp.axis]) for shape, sbp in zip(tensors, signature, strict=True) if sbp.kind == SPLIT]
         is_strided = len(factors) == 1 and splits
         if is_strided and (len(set(splits)) > 1 or signature not in _independent(call)):
