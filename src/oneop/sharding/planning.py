@@ -180,7 +180,7 @@ def _as_strided(call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost
         is_strided = len(factors) == 1 and splits
         if is_strided and (len(set(splits)) > 1 or signature not in _independent(call)):
             return None
-        strides.append(next(iter(factors)) if is_strided else None)
+        strides.append(int(next(iter(factors))) if is_strided else None)  # never a symbol: a constant of the mesh
     if not any(strides):
         return None
     return _candidate(call, signatures, cost, strides)
