@@ -304,6 +304,7 @@ void compute_autograd(const TorchOp& op, const c10::OperatorHandle& handle,
     const TensorKernel* composition = find_composition(*record, call, true);
     if (composition != nullptr) {
       leave_dispatch(op);
+      op.note_traced();
       if (run_sharded_composition(handle, call, layout.num_args, stack)) {
         return;
       }

@@ -299,6 +299,7 @@ void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dispatch
 
 void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKeySet,
                   torch::jit::Stack* stack) {
+  op.note_traced();
   const RecordPtr record = op.record();
   const Layout& layout = *record->layout;
   check_stack(layout, *stack);

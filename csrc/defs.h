@@ -69,6 +69,8 @@ struct OpDef {
   std::shared_ptr<const SymbolicInference> symbolic;  // null: symbolic sizes become numbers
 
   bool has_flag(uint32_t flag) const { return (flags & flag) != 0; }
+  // An op that gives nothing back is called for what it does.
+  bool has_side_effect() const { return has_flag(ONEOP_OP_SIDE_EFFECT) || outputs.empty(); }
   // True where the number of outputs is not fixed by the definition.
   bool has_open_outputs() const;
   std::vector<std::string> input_names() const;

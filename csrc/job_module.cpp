@@ -152,7 +152,7 @@ class OpsSeen {
   uint64_t epoch() const { return epoch_; }
 
  private:
-  uint64_t epoch_;  // with the GIL
+  uint64_t epoch_;                                            // with the GIL
   std::vector<std::pair<const OpSlot*, RecordPtr>> records_;  // held: an address is not used again
 };
 

@@ -1,4 +1,5 @@
 // module.cpp: oneop._core, the core as Python sees it.
+#include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "call_entry.h"
@@ -14,6 +15,7 @@
 #include "part_call.h"
 #include "plugin.h"
 #include "python_op.h"
+#include "python_spec.h"
 #include "registration.h"
 #include "sbp.h"
 #include "sharded_calls.h"
@@ -87,11 +89,38 @@ py::object composition_of(const std::string& name,
       }
       call.counts.push_back(static_cast<int32_t>(tensors.size()));
     }
+    TorchOp::find(name).note_traced();
     const RecordPtr record = Registry::global().get(name);
     const auto* kernel = dynamic_cast<const PythonKernel*>(find_composition(*record, call, false));
     return kernel == nullptr ? py::object(py::none())
                              : py::reinterpret_borrow<py::object>(kernel->function.get());
   });
+}
+
+// Attributes as authors' functions get them, from values as torch hands them on; all must be there.
+py::dict kernel_attrs(const std::string& name, const py::dict& values) {
+  return raising([&] {
+    const RecordPtr record = Registry::global().get(name);
+    const Layout& layout = *record->layout;
+    const c10::FunctionSchema& schema = TorchOp::find(name).handle().schema();
+    torch::jit::Stack args(layout.num_args);
+    for (size_t i = 0; i < layout.op->attrs.size(); ++i) {
+      const c10::Argument& argument = schema.arguments()[layout.first_attr + i];
+      args[layout.first_attr + i] =
+          torch::jit::toIValue(values[argument.name().c_str()], argument.type());
+    }
+    return attrs_to_python(layout, args.data());
+  });
+}
+
+// True if any of these ops was traced since it was asked last.
+bool forget_traced(const std::vector<std::string>& names) {
+  bool any = false;
+  for (const std::string& name : names) {
+    const OpSlot* slot = Registry::global().find_slot(name);
+    any |= slot != nullptr && slot->is_traced.exchange(false);
+  }
+  return any;
 }
 
 py::dict source_info(const Source& source) {
@@ -159,13 +188,15 @@ py::dict op_info(const std::string& name) {
       attr_info["name"] = attr.name;
       attr_info["type"] = attr_type_name(attr.type);
       attr_info["has_default"] = attr.has_default;
-      attr_info["default"] = attr.has_default ? attr.default_value.repr() : "";
+      attr_info["default"] = py_text(attr.has_default ? attr.default_value.repr() : "");
       attrs.append(attr_info);
     }
     info["attrs"] = attrs;
     info["no_grad"] = op.has_flag(ONEOP_OP_NO_GRAD);
     info["cpu_only"] = op.has_flag(ONEOP_OP_CPU_ONLY);
     info["non_contiguous"] = op.has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    info["random"] = op.has_flag(ONEOP_OP_RANDOM);
+    info["side_effect"] = op.has_side_effect();
     info["doc"] = op.abi.doc == nullptr ? "" : op.abi.doc;
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
@@ -315,6 +346,8 @@ PYBIND11_MODULE(_core, m) {
   m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
   m.def("register_python", &oneop::register_python, py::arg("description"));
   m.def("composition_of", &oneop::composition_of, py::arg("name"), py::arg("inputs"));
+  m.def("kernel_attrs", &oneop::kernel_attrs, py::arg("name"), py::arg("values"));
+  m.def("forget_traced", &oneop::forget_traced, py::arg("names"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));
   m.def("pending", [] { return oneop::Registry::global().pending(); });

@@ -19,9 +19,23 @@ PyObject* find_class(const char* name) {
   return cls;
 }
 
+// torch raises classes of its own modules to steer whoever called (activation checkpointing ends a
+// recomputation so, tracing asks for a guard). They come out of authors' functions, and are not
+// errors of these.
+bool is_signal_of_torch(PyObject* exception) {
+  PyObject* module =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(exception)), "__module__");
+  const char* name =
+      module != nullptr && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  const bool is_torch = name != nullptr && std::strncmp(name, "torch.", 6) == 0;
+  PyErr_Clear();
+  Py_XDECREF(module);
+  return is_torch;
+}
+
 // Errors of oneop name their op already, and an interrupt is nobody's error.
 bool speaks_for_itself(PyObject* exception) {
-  if (PyObject_IsInstance(exception, PyExc_Exception) != 1) {
+  if (PyObject_IsInstance(exception, PyExc_Exception) != 1 || is_signal_of_torch(exception)) {
     return true;
   }
   PyObject* base = find_class("OneopError");

@@ -60,7 +60,9 @@ struct TorchKernel final : PythonKernel, TensorKernel {
               at::empty_symint(spec.sym_sizes(), spec.options().device(call.tensors[0]->device())));
         }
       }
-      return call_function(group(call), attrs_to_python(layout, args), given);
+      OutputTensors outputs = call_function(group(call), attrs_to_python(layout, args), given);
+      make_fresh(call, &outputs);
+      return outputs;
     } catch (py::error_already_set& raised) {
       raised.restore();
       throw raised_error(what, source);
@@ -206,6 +208,31 @@ struct TorchKernel final : PythonKernel, TensorKernel {
            ", found " + std::to_string(found);
   }
 
+  static bool shares_memory(const at::Tensor& one, const at::Tensor& other) {
+    if (!one.has_storage() || !other.has_storage()) {  // wrappers of functorch
+      return one.is_same(other);
+    }
+    return one.is_alias_of(other);
+  }
+
+  // Invariant, the same as check() keeps in eager mode: no output shares memory with an input, with
+  // another output or with what the kernel holds on to, and all are contiguous. Here torch records
+  // what is done, and saves results for backward, so who holds them says nothing.
+  static void make_fresh(const CallTensors& call, OutputTensors* outputs) {
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      at::Tensor& output = (*outputs)[i];
+      const bool is_recorded = output.requires_grad() && !output.is_leaf();
+      bool is_shared = output.is_view() || (!is_recorded && output.use_count() > 1);
+      for (const at::Tensor* input : call.tensors) {
+        is_shared |= shares_memory(output, *input);
+      }
+      for (size_t k = 0; k < i; ++k) {
+        is_shared |= shares_memory(output, (*outputs)[k]);
+      }
+      output = is_shared ? output.clone(at::MemoryFormat::Contiguous) : output.contiguous();
+    }
+  }
+
   // Results become the outputs themselves where they may: an op gives fresh, contiguous tensors.
   static void check(const CallPlan& plan, const CallTensors& call, OutputTensors* outputs) {
     if (static_cast<int32_t>(outputs->size()) != plan.num_outputs()) {
@@ -217,10 +244,9 @@ struct TorchKernel final : PythonKernel, TensorKernel {
       if (!fits(output, expected)) {
         throw Misfit(ONEOP_ERROR_VALUE, mismatch(i, expected, output));
       }
-      bool is_shared = output.is_view();
-      for (const at::Tensor* input : call.tensors) {
-        is_shared |= output.is_alias_of(*input);
-      }
+      // Memory that anything else holds (an input, another output, a constant of the kernel) is
+      // not the output's own.
+      const bool is_shared = output.use_count() > 1 || output.storage().use_count() > 1;
       output = is_shared ? output.clone(at::MemoryFormat::Contiguous) : output.contiguous();
     }
   }

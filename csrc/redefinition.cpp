@@ -18,8 +18,10 @@ constexpr auto kPatience = std::chrono::seconds(10);
 constexpr auto kNap = std::chrono::microseconds(50);
 
 // What must be the same for torch to need no new definition.
-std::string text_of(const c10::FunctionSchema& schema, bool any_strides) {
-  return c10::toString(schema) + (any_strides ? " with any strides" : "");
+std::string text_of(const c10::FunctionSchema& schema, uint32_t flags) {
+  return c10::toString(schema) +
+         ((flags & ONEOP_OP_NON_CONTIGUOUS) != 0 ? " with any strides" : "") +
+         ((flags & ONEOP_OP_RANDOM) != 0 ? " random" : "");
 }
 
 // torch parses the names of ops in several places, and not every identifier is one for its parser.
@@ -138,8 +140,8 @@ Redefinition::Redefinition(OpSlot* slot, OpRecord* record) : op_(TorchOp::of(slo
   auto layout = std::make_shared<Layout>();
   layout->op = record->op;
   c10::FunctionSchema schema = make_schema(*record->op, layout.get());
-  const bool any_strides = record->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
-  const std::string text = text_of(schema, any_strides);
+  const uint32_t flags = record->op->flags;
+  const std::string text = text_of(schema, flags);
   is_new_ = op_.definition_ == nullptr;
   is_changed_ = text != op_.schema_text_;
   layout->schema_version = op_.schema_version_.load() + (is_changed_ ? 1 : 0);
@@ -151,12 +153,12 @@ Redefinition::Redefinition(OpSlot* slot, OpRecord* record) : op_(TorchOp::of(slo
     previous_ = op_.handle().schema();
     previous_text_ = op_.schema_text_;
     previous_version_ = op_.schema_version_.load();
-    previous_any_strides_ = op_.slot_->record() != nullptr &&
-                            op_.slot_->record()->op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
+    const RecordPtr before = op_.slot_->record();
+    previous_flags_ = before != nullptr ? before->op->flags : 0;
     wait_for_calls();
   }
   try {
-    op_.define(std::move(schema), any_strides);
+    op_.define(std::move(schema), flags);
     op_.register_kernels(*layout);
     if (!op_.handle_) {  // else other threads read it, and torch's entry of the op is the same
       const std::string qualified = "oneop::" + op_.name();
@@ -209,7 +211,7 @@ void Redefinition::undo() noexcept {
   try {
     op_.definition_.reset();
     if (previous_) {
-      op_.define(*previous_, previous_any_strides_);
+      op_.define(*previous_, previous_flags_);
       op_.schema_version_.store(previous_version_);
     } else {
       op_.kernels_.reset();

@@ -232,16 +232,20 @@ void TorchOp::register_kernels(const Layout& layout) {
   }
 }
 
-void TorchOp::define(c10::FunctionSchema schema, bool any_strides) {
+void TorchOp::define(c10::FunctionSchema schema, uint32_t flags) {
   // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles
   // stay valid.
   definition_.reset();
   auto definition = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "oneop",
                                                      std::nullopt, __FILE__, __LINE__);
-  const std::vector<at::Tag> tags = {
-      at::Tag::pt2_compliant_tag,
-      any_strides ? at::Tag::needs_exact_strides : at::Tag::needs_contiguous_strides};
-  definition->def(std::move(schema), tags);
+  const bool any_strides = (flags & ONEOP_OP_NON_CONTIGUOUS) != 0;
+  std::vector<at::Tag> tags = {at::Tag::pt2_compliant_tag, any_strides
+                                                               ? at::Tag::needs_exact_strides
+                                                               : at::Tag::needs_contiguous_strides};
+  if ((flags & ONEOP_OP_RANDOM) != 0) {
+    tags.push_back(at::Tag::nondeterministic_seeded);
+  }
+  definition->def(std::move(schema), std::as_const(tags));
   definition_ = std::move(definition);
 }
 

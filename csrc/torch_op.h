@@ -56,6 +56,7 @@ class TorchOp {
   // For comparing only.
   const OpRecord* current() const { return slot_->address(); }
   const c10::OperatorHandle& handle() const { return *handle_; }
+  void note_traced() const { slot_->is_traced.store(true, std::memory_order_relaxed); }
 
   // Calls the op through torch's dispatcher, with arguments that were put on the stack by `layout`.
   // False if the op has other arguments by now: nothing was called, and the stack is of no use.
@@ -68,7 +69,7 @@ class TorchOp {
   friend class Redefinition;
   explicit TorchOp(OpSlot* slot) : slot_(slot) {}
   void register_kernels(const Layout& layout);
-  void define(c10::FunctionSchema schema, bool any_strides);
+  void define(c10::FunctionSchema schema, uint32_t flags);  // those of the op
 
   OpSlot* slot_;
   std::optional<c10::OperatorHandle> handle_;
@@ -116,7 +117,7 @@ class Redefinition {
   bool is_changed_ = false;
   bool is_committed_ = false;
   std::optional<c10::FunctionSchema> previous_;
-  bool previous_any_strides_ = false;
+  uint32_t previous_flags_ = 0;
   std::string previous_text_;
   int32_t previous_version_ = 0;
 };

@@ -2,7 +2,8 @@
 
     torchrun --standalone --nproc_per_node=4 train.py
 
-or plainly `python train.py`, which does that; `--ranks 2` on 2. It trains eagerly, then compiled. `--fail-on-rank 1` has a kernel fail on one rank, to see what happens.
+or plainly `python train.py`, which does that; `--ranks 2` on 2. It trains eagerly, then compiled.
+`--fail-on-rank 1` has a kernel fail on one rank, to see what happens.
 """
 
 from __future__ import annotations

@@ -122,6 +122,19 @@ def tell_defined(names: Iterable[str]) -> None:
         hook(names)
 
 
+trace_hooks: list[Callable[[], None]] = []  # called when torch.compile traces a call of an op
+
+
+def note_trace() -> int:
+    """Tell the hooks. torch.compile runs this while it traces, and takes the result for a constant."""
+    for hook in trace_hooks:
+        hook()
+    return 0
+
+
+note_trace._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch.compiler.assume_constant_result
+
+
 def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
     """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
     plan: _TraceNames = op._trace_names  # type: ignore[attr-defined]
@@ -145,6 +158,7 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
         elif not is_list and isinstance(value, (list, tuple)):
             positional[i] = value[0] if value else None
     results = op.overload(*positional, **attrs)
+    note_trace()  # after the call, which has torch look at all of its tensors
     return tuple(results) if plan.returns_list else results
 
 
@@ -231,7 +245,7 @@ def find_info(name: str) -> _core.OpInfo:
 
 def _make_op(name: str) -> _core.Op:
     info = find_info(name)
-    overload = getattr(torch.ops.oneop, name).default
+    overload = _overload_of(name)
     op: Any = core().make_op(name, overload)
     op.__name__ = op.__qualname__ = name
     op.__module__ = "oneop.ops"
@@ -239,6 +253,26 @@ def _make_op(name: str) -> _core.Op:
     op.__doc__ = _doc(info)
     op._trace_names = _TraceNames(info, overload._schema)
     return op  # type: ignore[no-any-return]
+
+
+#: What `torch.ops.oneop.<name>.default` is, for each name that ever was an op.
+_overloads: dict[str, Any] = {}
+
+
+def _overload_of(name: str) -> Any:
+    """Return the one overload object of an op, with the schema that it has now.
+
+    torch remembers the object that it first gave to a dispatch mode, for as long as the op's entry in the dispatcher
+    lives, and graphs hold it. So when an op has another schema that same object gets it.
+    """
+    packet = getattr(torch.ops.oneop, name)
+    current = packet.default
+    known = _overloads.setdefault(name, current)
+    if known is not current:
+        vars(known).clear()
+        vars(known).update(vars(current))
+        packet.default = known
+    return known
 
 
 def _doc(info: _core.OpInfo) -> str:

@@ -112,6 +112,8 @@ class OpDef:
     attrs: tuple[AttrDef, ...]
     no_grad: bool
     cpu_only: bool
+    random: bool
+    side_effect: bool
     non_contiguous: bool
     has_inference: bool
     has_sbp: bool
@@ -170,6 +172,8 @@ def _op_def(info: _core.OpInfo) -> OpDef:
         attrs=tuple(AttrDef(**attr) for attr in info["attrs"]),
         no_grad=info["no_grad"],
         cpu_only=info["cpu_only"],
+        random=info["random"],
+        side_effect=info["side_effect"],
         non_contiguous=info["non_contiguous"],
         has_inference=info["has_inference"],
         has_sbp=info["has_sbp"],
@@ -205,6 +209,7 @@ def _lines_of(op: OpDef) -> Iterator[str]:
         if items:
             yield f"  {title:8} {', '.join(str(item) for item in items)}"
     flags = [("no gradient", op.no_grad), ("cpu only", op.cpu_only), ("any strides", op.non_contiguous)]
+    flags += [("random", op.random), ("side effect", op.side_effect)]
     traits = [text for text, holds in flags if holds]
     if traits:
         yield f"  traits   {', '.join(traits)}"

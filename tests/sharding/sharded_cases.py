@@ -431,6 +431,68 @@ def jobs_must_be_alike_on_all_ranks(mesh):
     assert own.exists() == (rank == 0)
 
 
+@case(dims=(1,))
+def compiled_after_eager_with_other_outer_sizes(mesh):
+    for dynamic in (None, False, True):
+        torch._dynamo.reset()
+        fast = torch.compile(lambda x: ops.relu(x), backend="aot_eager", dynamic=dynamic)
+        for rows in (8, 7, 6, 5, 8):  # some ranks see the same local size
+            whole = numbers(rows, 3)
+            part = spread(whole, mesh, [S(0)])
+            close(ops.relu(part), whole.relu(), (dynamic, rows))
+            found = fast(part)
+            assert found.shape == whole.shape, (dynamic, rows, found.shape)
+            close(found, whole.relu(), (dynamic, rows))
+
+
+@case(dims=(1,))
+def random_ops_compile(mesh):
+    part = spread(numbers(8, 4), mesh, [S(0)])
+    torch.manual_seed(3)
+    eager = ops.noise(part).full_tensor()
+    fast = torch.compile(lambda x: ops.noise(x), backend="aot_eager", fullgraph=True)
+    torch.manual_seed(3)
+    first, second = fast(part).full_tensor(), fast(part).full_tensor()
+    assert torch.equal(first, eager) and not torch.equal(first, second)
+    assert first.unique().numel() == first.numel()
+
+
+@case(dims=(1,))
+def signatures_are_pinned_and_explained(mesh):
+    a, b = spread(numbers(8, 4), mesh, [S(0)]), spread(numbers(4, 8), mesh, [S(0)])
+    found = oneop.sharding.explain(ops.matmul, a, b)
+    assert found.bytes == 4 * 8 * 8 * (mesh.size() - 1) // mesh.size() and "no declared signature" in found.why
+    y = oneop.sharding.pin(ops.matmul, "S(1), S(0) -> P")(a, b)
+    assert y.placements == (P,)
+    close(y, a.full_tensor() @ b.full_tensor())
+    try:
+        oneop.sharding.pin(ops.matmul, "S(1), S(0) -> B")(a, b)
+        raise AssertionError("not refused")
+    except AssertionError as error:
+        assert "it does not run under S(1), S(0) -> B" in str(error), error
+
+
+@case(dims=(2,))
+def strided_splits(mesh):
+    from torch.distributed.tensor.placement_types import _StridedShard
+
+    whole = torch.arange(32.0, dtype=torch.float64).reshape(8, 4)
+    layout = (_StridedShard(0, split_factor=mesh.size(1)), S(0))
+
+    def strided(tensor):  # the second dimension cuts first, the first one cuts what that left
+        rows = tensor.chunk(mesh.size(1))[mesh.get_local_rank(1)].chunk(mesh.size(0))[mesh.get_local_rank(0)]
+        return DTensor.from_local(rows.clone(), mesh, layout, shape=tensor.shape, stride=tensor.stride())
+
+    x = strided(whole)
+    with CommDebugMode() as comm:
+        y = ops.relu(x)
+        ops.momentum(x, strided(whole * 2), strided(whole * 3), lr=0.1)
+    assert comm.get_total_counts() == 0 and y.placements == layout
+    assert torch.equal(y.to_local(), strided(whole).to_local().relu())
+    assert torch.allclose(x.to_local(), (whole_after := strided(whole - 0.1 * (1.8 * whole + 3 * whole))).to_local())
+    assert whole_after.placements == x.placements
+
+
 @case
 def gradient_of_torch_ops(mesh):
     cpp = sharded_cpp.load()

@@ -13,4 +13,10 @@ What is registered here fills the same records as a C++ library does, so kernels
     kernels.py   register_kernel, and one file for each further language
     grad.py      register_grad and register_jvp
     define.py    define, and the methods
+    batching.py  vmap: the author's rule, a rule that follows, or a loop
+    independence.py  what inference implies beside shapes, and its proof
+    effects.py   ops that are called for what they do
+    digest.py    digests of Python functions and values
+    identity.py  the digest of everything registered for an op
+    cache_keys.py  those digests in the keys of torch's compile caches
 """

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from oneop._runtime import core, forget_ops, tell_defined
 from oneop.authoring import infer as inference
 from oneop.authoring.binding import Source
@@ -17,7 +19,7 @@ from oneop.authoring.sbp import SbpRule, Signature
 from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
 from oneop.authoring.spec import TensorSpec, watched
 
-NO_GRAD, CPU_ONLY, ANY_STRIDES = 1, 2, 4  # the plugin ABI's flags of an op
+NO_GRAD, CPU_ONLY, ANY_STRIDES, RANDOM, SIDE_EFFECT = 1, 2, 4, 8, 16  # the plugin ABI's flags of an op
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +29,18 @@ class OpPage:
     schema: Schema
     source: Source
     flags: int = 0
-    random: bool = False
     asks_part: bool = False  # kernels ask oneop.sharding.part() where they run
     size_attrs: Mapping[str, tuple[str, int | None]] = field(default_factory=dict)  # attribute: (argument, axis)
     doc: str = ""
     infer: inference.InferRule | None = None
     check: inference.InferRule | None = None
     sbp: SbpRule | None = None
+    sbp_is_implied: bool = False  # it follows from inference, and nobody declared it
+
+    @property
+    def random(self) -> bool:
+        """Whether two calls with the same arguments may differ."""
+        return bool(self.flags & RANDOM)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +107,22 @@ def definition_of(name: str) -> OpPage | None:
     """Return the definition of an op if it is Python's."""
     library = core().op_info(name)["source"]["library"]
     return page_of(name, library).op
+
+
+def is_composition(kernel: KernelPage) -> bool:
+    """Tell whether torch may trace through a kernel, so that compiled programs contain its code."""
+    return kernel.form == "torch"
+
+
+def attrs_of_call(name: str, overload: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all attributes of a call that torch makes, as kernels get them and by the author's names.
+
+    torch leaves out what equals a default, and has values of its own for some types. Symbolic numbers stay such.
+    """
+    defaults = {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
+    values = defaults | dict(given)
+    symbols = {key: value for key, value in values.items() if isinstance(value, (torch.SymInt, torch.SymFloat))}
+    return core().kernel_attrs(name, values | dict.fromkeys(symbols, 0)) | symbols  # type: ignore[no-any-return]
 
 
 def schema_of(name: str) -> Schema:

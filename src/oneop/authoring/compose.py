@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils import _pytree as pytree
 
 from oneop._runtime import core
-from oneop.authoring.binding import Taken
-from oneop.authoring.book import definition_of
+from oneop.authoring.binding import Source, source_of, taken_by
+from oneop.authoring.book import attrs_of_call, definition_of, schema_of
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec, flatten_result
 
-#: What each composition takes; the core hands back the function that it would run.
-_taken: dict[Callable[..., Any], Taken] = {}
 _traceable: set[str] = set()
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-def make_traceable(schema: Schema, function: Callable[..., Any], taken: Taken) -> None:
+def make_traceable(schema: Schema) -> None:
     """Let torch.compile trace through a kernel. Autograd comes first, so a registered gradient stays in use."""
-    _taken[function] = taken
     if schema.name in _traceable:
         return  # it looks for the kernel at each trace
     _traceable.add(schema.name)
@@ -40,18 +39,21 @@ def make_traceable(schema: Schema, function: Callable[..., Any], taken: Taken) -
 
 
 def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    arguments = overload._schema.arguments
+    # torch leaves out what equals a default.
+    args = [*args, *(a.default_value for a in arguments[len(args) :] if not a.kwarg_only)]
     lists = [list(arg) if isinstance(arg, (list, tuple)) else [arg] if arg is not None else [] for arg in args]
     chosen = core().composition_of(name, lists)
-    if chosen is None:
+    info = core().op_info(name)
+    changes = any(arg["is_mutable"] for arg in info["inputs"])
+    if chosen is None or (info["side_effect"] and not changes):  # what it does beside tensors happens at each call
         return NotImplemented
-    taken = _taken.get(chosen)
-    if taken is None:
-        return NotImplemented
-    defaults = {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
-    values = defaults | attrs
+    schema = schema_of(name)
+    taken = taken_by(chosen, schema, "kernel", source_of(chosen, Source(file="", line=0, library="")))
+    values = attrs_of_call(name, overload, attrs)
     keywords = {attr: values[attr] for attr in taken.attrs}
     if not taken.out:
-        return chosen(*args, **keywords)
+        return _fresh(args, chosen(*args, **keywords))
     outputs = _empty_outputs(name, args, values)
     if outputs is None:
         return NotImplemented
@@ -62,6 +64,24 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
     ]
     chosen(*arranged, **keywords, out=results)
     return results
+
+
+def _fresh(args: Sequence[Any], results: Any) -> Any:
+    """Keep what eager calls keep: an output is contiguous, and shares memory with no input and no other output."""
+    taken = {_memory(value) for value in pytree.tree_leaves(list(args)) if isinstance(value, torch.Tensor)}
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        is_shared = _memory(value) in taken
+        taken.add(_memory(value))
+        return value.clone(memory_format=torch.contiguous_format) if is_shared else value.contiguous()
+
+    return pytree.tree_map(own, results)
+
+
+def _memory(tensor: torch.Tensor) -> StorageWeakRef:
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
 
 
 def _empty_outputs(name: str, args: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor] | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from oneop._runtime import after_defining, after_loading, core, find_op
-from oneop.authoring import batching, book, grad, infer, inline, kernels, sbp
+from oneop._runtime import after_defining, after_loading, core, find_op, tell_defined
+from oneop.authoring import batching, book, cache_keys, effects, grad, independence, infer, inline, kernels, sbp
 from oneop.authoring.binding import Source, source_of, source_of_caller
 from oneop.authoring.sbp import Written as _Written
 from oneop.authoring.schema import parse_schema
@@ -30,6 +30,7 @@ def define(
     any_strides: bool = False,
     cpu_only: bool = False,
     random: bool = False,
+    side_effect: bool = False,
     asks_part: bool = False,
     size_attrs: Mapping[str, str] | None = None,
     doc: str = "",
@@ -40,14 +41,20 @@ def define(
         schema: as torch writes them, `leaky_relu(Tensor x, *, float alpha=0.01) -> Tensor y`: inputs (`Tensor`,
             `Tensor?`, `Tensor[]`, `Tensor[2]`, `Tensor(a!)` for one that is changed in place), a star, attributes,
             outputs.
-        infer: what the outputs are: "elementwise", "broadcast", "reduce", or axes such as "b k, k n -> b n".
-            Otherwise write a function: `@op.register_infer`.
+        infer: what the outputs are: "same_shape" (that of the inputs), "elementwise", "broadcast", "reduce", or axes
+            such as "b k, k n -> b n". All but the first also say that parts of the inputs give parts of the outputs;
+            brackets mark axes along which that is not so: "a [b] -> a [b]". Otherwise write a function:
+            `@op.register_infer`.
         sbp: signatures such as "S(0), B -> S(0)", or axes as in `infer`, where `infer` does not say them already.
             Otherwise write a function: `@op.register_sbp`.
         differentiable: False for an op that has no gradient, and whose results need none.
         any_strides: kernels take inputs as they are; otherwise these arrive contiguous.
         cpu_only: calls on other devices are refused.
-        random: kernels draw from torch's generator of the device; on many devices each shard draws its own numbers.
+        random: kernels draw from torch's generator of the device, or two calls with the same arguments differ for
+            another reason. Compilers draw again at each call; vmap follows its `randomness`; on many devices each
+            shard draws its own numbers.
+        side_effect: calls do something beside giving outputs, so compilers keep them all, in order. Ops without
+            outputs are such anyway.
         asks_part: kernels ask `oneop.sharding.part()` which part of the tensors they have.
         size_attrs: attributes that hold sizes, {"rows": "y[0]"} for the size of an axis of a tensor, {"shape": "y"}
             for its shape: on many devices each gets those of its part. Names in an axes line need not be repeated.
@@ -67,6 +74,7 @@ def define(
         any_strides=any_strides,
         cpu_only=cpu_only,
         random=random,
+        side_effect=side_effect,
         asks_part=asks_part,
         size_attrs=size_attrs,
         doc=doc,
@@ -83,6 +91,7 @@ def define_at(
     any_strides: bool,
     cpu_only: bool,
     random: bool = False,
+    side_effect: bool = False,
     asks_part: bool = False,
     size_attrs: Mapping[str, str] | None = None,
     doc: str,
@@ -95,24 +104,23 @@ def define_at(
         (0 if differentiable else book.NO_GRAD)
         | (book.ANY_STRIDES if any_strides else 0)
         | (book.CPU_ONLY if cpu_only else 0)
+        | (book.RANDOM if random else 0)
+        | (book.SIDE_EFFECT if side_effect else 0)
     )
     sizes = _sbp.read_size_attrs(parsed, size_attrs or {}, source)
-    op = book.OpPage(
-        schema=parsed, source=source, flags=flags, random=random, asks_part=asks_part, size_attrs=sizes, doc=doc
-    )
+    op = book.OpPage(schema=parsed, source=source, flags=flags, asks_part=asks_part, size_attrs=sizes, doc=doc)
     if infer is not None:
         rule, signatures = _infer.from_text(parsed, infer, source)
-        op = replace(op, infer=rule, sbp=signatures)
+        op = replace(op, infer=rule, sbp=signatures, sbp_is_implied=signatures is not None)
+    elif not parsed.outputs:  # there is nothing to infer and nothing to differentiate
+        op = replace(op, infer=_infer.no_outputs(source), flags=flags | book.NO_GRAD)
     if sbp is not None:
-        op = replace(op, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source))
+        op = replace(
+            op, sbp_is_implied=False, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source)
+        )
     book.publish(book.Page(name=parsed.name, library=source.library, op=op))
     batching.forget_rule(parsed.name)
-    defined = _refresh(parsed.name)
-    if infer == "elementwise" and sbp is None and not any(arg.is_mutable for arg in parsed.inputs):
-        batching.use_default(parsed.name, batching.elementwise_rule(defined))
-    elif op.sbp is not None:
-        batching.derive_rule(parsed.name)
-    return defined
+    return _refresh(parsed.name)
 
 
 _infer, _sbp = infer, sbp  # `define` has parameters of these names
@@ -261,8 +269,7 @@ def register_sbp(op: Op, *signatures: Any) -> Any:
         if is_function
         else sbp.rule_of_written(own.schema, signatures, source)
     )
-    book.publish(replace(page, op=replace(own, sbp=rule)))
-    batching.derive_rule(own.schema.name)
+    book.publish(replace(page, op=replace(own, sbp=rule, sbp_is_implied=False)))
     return signatures[0] if is_function else None
 
 
@@ -310,15 +317,8 @@ def register_jvp(op: Op, function: F) -> F:
 def register_vmap(op: Op, function: F) -> F:
     """Register how it runs on batches: `def rule(info, in_dims, x, **attrs): return y, out_dim`, as torch has it."""
     batching.set_rule(_name(op), function)
+    tell_defined([_name(op)])
     return function
-
-
-def _derive_rules(names: Iterable[str]) -> None:
-    """Give ops of C++ that split a rule for vmap."""
-    for name in names:
-        info = core().op_info(name)
-        if info["has_sbp"] and not info["source"]["library"].startswith("python:"):
-            batching.derive_rule(name)
 
 
 def _attach(module: Any) -> None:
@@ -338,4 +338,7 @@ METHODS = [
     register_vmap,
 ]
 after_loading(_attach)
-after_defining(_derive_rules)
+after_defining(independence.forget_proofs)
+after_defining(batching.attach)
+after_defining(effects.declare)
+cache_keys.install()

@@ -2,7 +2,8 @@
 
 Axes with the same name have the same size. A name on the right that no input has is an int attribute. An axis that the
 right lacks is summed over, which is what makes partial sums of it. `...` stands for any axes, the same everywhere; a
-number for an axis of that size.
+number for an axis of that size. An axis in brackets is mixed: elements along it depend on each other, `a [b] -> a [b]`
+for a softmax of rows, `a [b] -> a` for a maximum. It is never split.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class AxesRule:
     text: str
     inputs: tuple[tuple[str, ...], ...]
     outputs: tuple[tuple[str, ...], ...]
+    mixed: frozenset[str] = frozenset()
 
     @property
     def attrs(self) -> tuple[str, ...]:
@@ -53,11 +55,12 @@ class AxesRule:
     def sbp(
         self, inputs: Sequence[Sequence[TensorSpec]], outputs: Sequence[Sequence[TensorSpec]], attrs: Mapping[str, Any]
     ) -> list[Signature]:
-        """Return a signature for each axis."""
+        """Return a signature for each axis that is not mixed."""
         axes_in, axes_out = self._expanded([spec for specs in inputs for spec in specs])
         return along_axes(
             [[axis if not axis.isdigit() else f"{axis}:{i}" for axis in axes] for i, axes in enumerate(axes_in)],
             axes_out,
+            lambda axis: axis.partition(":")[0] in self.mixed or (axis.startswith("...") and "..." in self.mixed),
         )
 
     def _size(self, axis: str, sizes: Mapping[str, tuple[Size, str]], attrs: Mapping[str, Any]) -> Size:
@@ -100,7 +103,23 @@ def parse_axes(schema: Schema, text: str) -> AxesRule:
 
     if len(sides) != 2:
         raise refuse("expected one ->, as in b k, k n -> b n")
-    inputs, outputs = (tuple(tuple(part.split()) for part in side.split(",")) for side in sides)
+    mixed: set[str] = set()
+
+    def axes_of(part: str) -> tuple[str, ...]:
+        names, inside = [], False
+        for token in part.replace("[", " [ ").replace("]", " ] ").split():
+            if token in "[]":
+                if inside == (token == "["):
+                    raise refuse("brackets do not fit together")
+                inside = token == "["
+                continue
+            names.append(token)
+            mixed.update([token] if inside else [])
+        if inside:
+            raise refuse("brackets do not fit together")
+        return tuple(names)
+
+    inputs, outputs = (tuple(axes_of(part) for part in side.split(",")) for side in sides)
     if len(inputs) != len(schema.inputs) or len(outputs) != len(schema.outputs):
         raise refuse(
             f"expected {len(schema.inputs)} inputs and {len(schema.outputs)} outputs, "
@@ -110,4 +129,4 @@ def parse_axes(schema: Schema, text: str) -> AxesRule:
     for axis in (axis for axes in outputs for axis in axes):
         if axis not in known and not axis.isdigit():
             raise refuse(f"no input has the axis {axis}, and no int attribute has that name")
-    return AxesRule(text=text, inputs=inputs, outputs=outputs)
+    return AxesRule(text=text, inputs=inputs, outputs=outputs, mixed=frozenset(mixed))

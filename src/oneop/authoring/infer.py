@@ -49,7 +49,14 @@ def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, sbp
     if not schema.inputs:
         raise RegistrationError(f'op "{schema.name}": infer="{text}" needs an input\n  at {source}')
     infer, signatures = _KINDS[text]
+    if any(arg.is_mutable for arg in schema.inputs):
+        signatures = None  # a part of the outputs is not all that such a call does
     return InferRule(function=functools.partial(infer, len(schema.outputs)), source=source, kind=text), signatures
+
+
+def no_outputs(source: Source) -> InferRule:
+    """Return the rule of an op that gives nothing back."""
+    return InferRule(function=lambda inputs, attrs: [], source=source, kind="nothing")
 
 
 def entry(
@@ -141,7 +148,8 @@ def _reduce_sbp(
 
 
 _Kind = Callable[[int, Sequence[Any], Mapping[str, Any]], list[TensorSpec]]
-_KINDS: dict[str, tuple[_Kind, sbp.SbpRule]] = {
+_KINDS: dict[str, tuple[_Kind, sbp.SbpRule | None]] = {
+    "same_shape": (_elementwise, None),
     "elementwise": (_elementwise, sbp.elementwise),
     "broadcast": (_broadcast, sbp.elementwise),
     "reduce": (_reduce, _reduce_sbp),

@@ -135,7 +135,7 @@ def numpy_dtype(dtype: torch.dtype) -> Any:
 def _torch(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
     from oneop.authoring.compose import make_traceable
 
-    make_traceable(schema, function, taken_by(function, schema, "kernel", source))
+    make_traceable(schema)
     return _on_tensors(schema, function, source)
 
 

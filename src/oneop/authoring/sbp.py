@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from oneop import sbp as words
+import oneop.sbp as words
 from oneop.authoring.binding import Source
 from oneop.authoring.sbp_builder import SbpContext
 from oneop.authoring.schema import Schema
@@ -176,13 +176,21 @@ def elementwise(
     return signatures
 
 
-def along_axes(names_of_inputs: Sequence[Sequence[str]], names_of_outputs: Sequence[Sequence[str]]) -> list[Signature]:
-    """Split each named axis wherever it is; a result that lacks it is a sum over it."""
+def along_axes(
+    names_of_inputs: Sequence[Sequence[str]],
+    names_of_outputs: Sequence[Sequence[str]],
+    is_mixed: Callable[[str], bool],
+) -> list[Signature]:
+    """Split each named axis that is not mixed wherever it is; a result that lacks it is a sum over it."""
     names = dict.fromkeys(name for axes in [*names_of_inputs, *names_of_outputs] for name in axes)
     bound = {name for axes in names_of_inputs for name in axes}
     signatures = []
     for name in names:
-        if name not in bound or any(axes.count(name) > 1 for axes in [*names_of_inputs, *names_of_outputs]):
+        if (
+            name not in bound
+            or is_mixed(name)
+            or any(axes.count(name) > 1 for axes in [*names_of_inputs, *names_of_outputs])
+        ):
             continue
         entries = [split(axes.index(name)) if name in axes else BROADCAST for axes in names_of_inputs]
         entries += [split(axes.index(name)) if name in axes else PARTIAL_SUM for axes in names_of_outputs]

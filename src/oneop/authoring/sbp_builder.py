@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from oneop import sbp as words
+import oneop.sbp as words
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
 from oneop.errors import OpIndexError

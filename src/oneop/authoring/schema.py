@@ -142,15 +142,26 @@ def _attr(text: str, part: str) -> Attr:
 
 
 def _default(text: str, part: str, kind: str, default: str) -> object:
-    named = getattr(torch, default.removeprefix("torch."), None)
-    if kind == "dtype" and isinstance(named, torch.dtype):
-        return named
+    if kind == "dtype":
+        named = _dtype(default)
+        if named is not None:
+            return named
+    if kind == "dtype[]" and default.startswith("[") and default.endswith("]"):
+        names = [item.strip() for item in default[1:-1].split(",") if item.strip()]
+        dtypes = [_dtype(name) for name in names]
+        if all(dtype is not None for dtype in dtypes):
+            return dtypes
     if kind == "float" and default.lstrip("-") in ("inf", "nan"):
         return math.copysign(float(default.lstrip("-")), -1 if default.startswith("-") else 1)
     try:
         return ast.literal_eval(default)
     except (ValueError, SyntaxError):
         raise _error(text, f'"{part}": {default} is no literal of type {kind}') from None
+
+
+def _dtype(name: str) -> torch.dtype | None:
+    found = getattr(torch, name.removeprefix("torch."), None)
+    return found if isinstance(found, torch.dtype) else None
 
 
 def _split(text: str) -> list[str]:

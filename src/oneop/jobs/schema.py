@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch._library.utils import is_impure
 from torch.fx import Graph, Node
+
+from oneop._runtime import after_defining
 
 aten = torch.ops.aten
 
@@ -166,3 +169,12 @@ def out_variant(op: Any) -> tuple[Any, tuple[str, ...]] | None:
         if outs and inputs == wanted and len(outs) == len(op._schema.returns):
             return overload, outs
     return None
+
+
+def _forget(_: Iterable[str]) -> None:
+    """An op that is defined again may have another schema, and torch's object of it stays the same."""
+    for answers in (is_view, is_random, has_effects, changes_layout, is_pointwise, out_variant):
+        answers.cache_clear()
+
+
+after_defining(_forget)

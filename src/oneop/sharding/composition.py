@@ -12,7 +12,7 @@ Where everything is broadcast on a mesh dimension, gradients are too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -55,8 +55,9 @@ def run(name: str, arguments: Sequence[Any]) -> Any:
 
     def part_of(tensor: DTensor) -> torch.Tensor:
         number = next(rest)
-        moved = tensor if tensor.placements == chosen.inputs[number] else _Move.apply(tensor, chosen.inputs[number])
-        return _ToLocal.apply(moved, inputs_back[number])  # type: ignore[no-any-return]
+        moved = tensor if tensor.placements == chosen.inputs[number] else _move(tensor, chosen.inputs[number])
+        part: torch.Tensor = _to_local(moved, inputs_back[number])
+        return part
 
     parts = [
         None if item is None else [part_of(one) for one in item] if isinstance(item, (list, tuple)) else part_of(item)
@@ -69,7 +70,7 @@ def run(name: str, arguments: Sequence[Any]) -> Any:
         results = call.overload(*parts, **{**kwargs, **changed})
     wholes = dtensor.whole_outputs(call, specs, kwargs)
     placed = [
-        _FromLocal.apply(result, mesh, placements, outputs_back[i], *wholes[i])
+        _from_local(result, mesh, placements, outputs_back[i], *wholes[i])
         for i, (result, placements) in enumerate(zip(_listed(results), chosen.outputs, strict=True))
     ]
     return placed[0] if isinstance(results, torch.Tensor) else type(results)(placed)
@@ -106,12 +107,12 @@ class _Move(torch.autograd.Function):
         return dtensor.moved(tensor, placements)
 
     @staticmethod
-    def backward(ctx: Any, grad: DTensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: DTensor) -> Any:
         target = tuple(
             own if split_axis(own) is not None else found
             for own, found in zip(ctx.before, grad.placements, strict=True)
         )
-        return (grad if target == tuple(grad.placements) else _Move.apply(grad, target)), None
+        return (grad if target == tuple(grad.placements) else _move(grad, target)), None
 
 
 class _ToLocal(torch.autograd.Function):
@@ -124,8 +125,8 @@ class _ToLocal(torch.autograd.Function):
         return tensor._local_tensor.view_as(tensor._local_tensor)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:  # type: ignore[override]
-        return _FromLocal.apply(grad, ctx.mesh, ctx.back, ctx.placements, ctx.shape, ctx.stride), None
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return _from_local(grad, ctx.mesh, ctx.back, ctx.placements, ctx.shape, ctx.stride), None
 
 
 class _FromLocal(torch.autograd.Function):
@@ -139,6 +140,11 @@ class _FromLocal(torch.autograd.Function):
         return dtensor.wrapped(part.view_as(part), mesh, placements, shape, stride)
 
     @staticmethod
-    def backward(ctx: Any, grad: DTensor) -> Any:  # type: ignore[override]
-        placed = grad if tuple(grad.placements) == ctx.back else _Move.apply(grad, ctx.back)
-        return _ToLocal.apply(placed, ctx.placements), None, None, None, None, None
+    def backward(ctx: Any, grad: DTensor) -> Any:
+        placed = grad if tuple(grad.placements) == ctx.back else _move(grad, ctx.back)
+        return _to_local(placed, ctx.placements), None, None, None, None, None
+
+
+_move: Callable[..., Any] = _Move.apply
+_to_local: Callable[..., Any] = _ToLocal.apply
+_from_local: Callable[..., Any] = _FromLocal.apply

@@ -295,7 +295,7 @@ def keep_plan(call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], attrs
     given = [one for value in attrs for one in (value if isinstance(value, (list, tuple)) else [value])]
     if any(is_symbol(size) for size in [*sizes, *given]) and not _holds_for_all_sizes(call, plan, specs, given):
         fix([*sizes, *given])
-    if torch.compiler.is_compiling() or any(isinstance(size, torch.SymInt) for size in sizes) or _is_tracing():
+    if _is_tracing():
         guard_outer_sizes()
 
 
@@ -355,7 +355,7 @@ def _run(op_call: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> o
     specs: list[DTensorSpec | None] = []
     local_args = [_unwrapped(item, specs) for item in args]
     key = None
-    if not torch.compiler.is_compiling() and None not in specs:
+    if None not in specs and not _is_tracing():  # symbols are no keys, and a trace must see the strategy's guards
         counts = tuple(len(item) if isinstance(item, list) else item is None for item in local_args)
         key = (op_call, counts, *specs, *kwargs.items())
     known = None if key is None else _known.get(key)
@@ -482,13 +482,13 @@ def moved(tensor: DTensor, placements: Placements) -> DTensor:
     """Return a tensor with other placements, partial ones too. Not differentiable."""
     target = DTensorSpec(tensor.device_mesh, placements, tensor_meta=tensor._spec.tensor_meta)
     local = redistribute_local_tensor(tensor._local_tensor, tensor._spec, target)
-    return DTensor(local, target, requires_grad=tensor.requires_grad)  # type: ignore[call-arg]
+    return DTensor(local, target, requires_grad=tensor.requires_grad)  # type: ignore[no-untyped-call]
 
 
 def wrapped(part: torch.Tensor, mesh: DeviceMesh, placements: Placements, shape: Any, stride: Any) -> DTensor:
     """Return the DTensor of which this is the rank's part. Not differentiable."""
     spec = DTensorSpec(mesh, placements, tensor_meta=TensorMeta(torch.Size(shape), tuple(stride), part.dtype))
-    return DTensor(part, spec, requires_grad=part.requires_grad)  # type: ignore[call-arg]
+    return DTensor(part, spec, requires_grad=part.requires_grad)  # type: ignore[no-untyped-call]
 
 
 @contextlib.contextmanager

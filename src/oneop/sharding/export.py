@@ -111,7 +111,7 @@ def validate_strategies(op: Op | str, inputs: Sequence[torch.Tensor], *, parts: 
         dist.init_process_group("fake", rank=0, world_size=parts)
     try:
         tensors = [(f"tensor_{i}", tensor) for i, tensor in enumerate(inputs)]
-        sample = SampleInput(inputs[0], args=tuple(inputs[1:]), kwargs=dict(attrs))
+        sample = SampleInput(inputs[0], args=tuple(inputs[1:]), kwargs=dict(attrs))  # type: ignore[no-untyped-call]
         with LocalTensorMode(frozenset(range(parts))):
             mesh = init_device_mesh("cpu", (parts,))
             for signature in declared_signatures(name, groups, counts, attrs, parts, keep_small=True).signatures[:-1]:

@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """The part of a call that a kernel computes. Tensors are numbered: those of the inputs, then those of the outputs."""
+    """The part of a call that a kernel computes. Tensors are numbered, inputs first."""
 
     mesh_shape: Shape
     coordinate: Shape

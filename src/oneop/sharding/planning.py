@@ -20,7 +20,7 @@ from torch.distributed.tensor.placement_types import Placement, Shard, _StridedS
 from oneop._runtime import DTYPE_CODES, core
 from oneop.errors import OneopError, SbpError
 from oneop.registry import OpDef
-from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, of_placements, split_axis
+from oneop.sbp import PARTIAL_SUM, SPLIT, Sbp, of_placements, split_axis
 from oneop.sbp import placements as placements_of
 from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape
 from oneop.signatures import Signature, declared_signatures, independent_signatures, text_of
@@ -174,12 +174,13 @@ def _as_strided(call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost
     strides: list[int | None] = []
     tensors = [*call.shapes, *(shape for shape, _ in call.outputs)]
     for dim, signature in enumerate(signatures):
-        factors = {p[dim].split_factor for p in call.placements if isinstance(p[dim], _StridedShard)}
+        lying = [placements[dim] for placements in call.placements]
+        factors = {placement.split_factor for placement in lying if isinstance(placement, _StridedShard)}
         splits = [(shape[sbp.axis]) for shape, sbp in zip(tensors, signature, strict=True) if sbp.kind == SPLIT]
         is_strided = len(factors) == 1 and splits
         if is_strided and (len(set(splits)) > 1 or signature not in _independent(call)):
             return None
-        strides.append(next(iter(factors)) if is_strided else None)
+        strides.append(int(next(iter(factors))) if is_strided else None)  # never a symbol: a constant of the mesh
     if not any(strides):
         return None
     return _candidate(call, signatures, cost, strides)

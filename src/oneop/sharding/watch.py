@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 
-from oneop._runtime import after_defining, core
+from oneop._runtime import after_defining, core, trace_hooks
 
 _MODULE = "torch.distributed.tensor"
 
@@ -27,11 +27,12 @@ def _register(names: Iterable[str]) -> None:
     if module is not None and not hasattr(module, "register"):  # it is being imported, and asks for these at its end
         _waiting.extend(names)
         return
-    from oneop.sharding import composition, dtensor, grads
+    from oneop.sharding import composition, dtensor, grads, symbolic
 
     if not _watched:
         core().watch_sharded_calls(grads.place_gradients)
         core().set_sharded_composition(composition.run)
+        trace_hooks.append(symbolic.guard_outer_sizes)
         _watched.append(True)
     dtensor.register(names)
 

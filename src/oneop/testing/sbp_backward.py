@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.distributed.tensor  # first: it starts the adapter, which imports what is imported below
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from oneop._runtime import core
@@ -17,11 +18,11 @@ from oneop.testing.sbp_shards import RAISED, Call, Sample, cut_tensor
 from oneop.testing.sbp_tolerance import difference
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes the ops of oneop that are called."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -54,7 +55,8 @@ def backward_calls(call: Call) -> list[tuple[str, tuple[Any, ...], dict[str, Any
             torch.autograd.grad(outputs, [t for t in inputs if t.requires_grad], seeds, allow_unused=True)
     except RAISED:
         return []
-    return recorder.calls
+    calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = recorder.calls
+    return calls
 
 
 def composition_problem(sample: Sample, signature: Signature, parts: int) -> str:
@@ -90,10 +92,10 @@ def composition_problem(sample: Sample, signature: Signature, parts: int) -> str
             found.append(_grads(results, [own[i] for i in differentiated], [one[index] for one in seed_parts]))
     except RAISED:
         return ""  # not a composition, or not differentiable; forward has its own verdict
-    for place, number in enumerate(differentiated):
+    for position, number in enumerate(differentiated):
         sbp = _back(signature[number], signature)
-        pieces = [grads[place] for grads in found]
-        expected = whole[place]
+        pieces = [grads[position] for grads in found]
+        expected = whole[position]
         if expected is None or any(piece is None for piece in pieces):
             continue
         given = [piece for piece in pieces if piece is not None]

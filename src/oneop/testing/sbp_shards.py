@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch.distributed.tensor  # first: it starts the adapter, which imports what is imported below
 
 from oneop._runtime import find_op
 from oneop.registry import OpDef

@@ -100,7 +100,10 @@ enum { /* oneop_op_def.flags */
        ONEOP_OP_NO_GRAD = 1u << 0,
        ONEOP_OP_CPU_ONLY = 1u << 1,
        ONEOP_OP_NON_CONTIGUOUS = 1u
-           << 2 /* kernels take any strides; otherwise inputs arrive contiguous */
+           << 2,                  /* kernels take any strides; otherwise inputs arrive contiguous */
+       ONEOP_OP_RANDOM = 1u << 3, /* two calls with the same arguments may differ */
+       ONEOP_OP_SIDE_EFFECT = 1u
+           << 4 /* compilers keep calls, in order, though nobody uses results */
 };
 
 enum { /* oneop_kernel_def.flags */

@@ -122,6 +122,8 @@ class OpRegistry {
   OpRegistry& SupportCpuOnly() { return Flag(ONEOP_OP_CPU_ONLY); }
   OpRegistry& NoGrad() { return Flag(ONEOP_OP_NO_GRAD); }
   OpRegistry& SupportNonContiguous() { return Flag(ONEOP_OP_NON_CONTIGUOUS); }
+  OpRegistry& Random() { return Flag(ONEOP_OP_RANDOM); }
+  OpRegistry& SideEffect() { return Flag(ONEOP_OP_SIDE_EFFECT); }
   OpRegistry& SetOutputBufferNum(int32_t) { return *this; }
   OpRegistry& SetAreaId(int64_t) { return *this; }
 

@@ -1,0 +1,286 @@
+"""What inference implies beside shapes, and its proof.
+
+`infer="elementwise"` and a line of axes say what the outputs look like, and imply that parts of the inputs give parts
+of the outputs: a rule for vmap, and SBP signatures. For an op that mixes along an axis (a softmax, a sum of prefixes)
+the shapes are right and that is not. So what is only implied is proved before it is used for the first time: the op
+runs on small random inputs, whole and in parts, and both must agree. If they do not, the call is refused. What an
+author declares (`sbp=`, `register_sbp`, `register_vmap`) is used as it is; `oneop check` proves that.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from oneop._runtime import core
+from oneop.authoring import book
+from oneop.errors import OneopError, SbpError
+from oneop.sbp import BROADCAST, SPLIT, Sbp
+
+_MOST_ELEMENTS = 1 << 16
+_MOST_PROOFS = 256  # of one op; attributes that differ at every call would be proved for ever
+
+#: What was proved (True) or could not be tried (False), for each op; dropped when it changes.
+_answers: dict[str, dict[object, bool]] = {}
+
+
+def forget_proofs(names: Iterable[str]) -> None:
+    """Drop what is known of ops that changed."""
+    for name in names:
+        _answers.pop(name, None)
+
+
+def _definition(name: str) -> book.OpPage | None:
+    library = core().op_info(name)["source"]["library"]
+    return book.definition_of(name) if library.startswith("python:") else None
+
+
+def is_implied(name: str) -> bool:
+    """Tell whether an op's signatures only follow from its inference: nobody declared them."""
+    page = _definition(name)
+    return page is not None and page.sbp_is_implied
+
+
+def is_elementwise(name: str) -> bool:
+    """Tell whether inference implies that elements do not depend on each other."""
+    page = _definition(name)
+    return page is not None and page.sbp_is_implied and page.infer is not None and page.infer.kind == "elementwise"
+
+
+def prove_batch(
+    name: str,
+    op: Callable[..., Any],
+    at_once: Callable[[Sequence[Any], int], Any],
+    each: Callable[..., Any],
+    fronts: Sequence[Any],
+    attrs: Mapping[str, Any],
+    what: str,
+) -> bool:
+    """Prove that running a batch at once gives what running each example gives, once for each kind of call.
+
+    False where it could not be tried: then nothing may be concluded. Raises `SbpError` where it does not hold.
+    """
+    leaves, form = pytree.tree_flatten(list(fronts))
+    tensors = [value for value in leaves if isinstance(value, torch.Tensor)]
+    key = (what, tuple((value.dtype, value.ndim, value.device) for value in tensors), repr(sorted(attrs.items())))
+
+    def holds(shapes: Sequence[Sequence[int]], positive: bool) -> bool | None:
+        found = False
+        for size in (2, 3):
+            values = [_random((size, *shape), t, positive, size) for shape, t in zip(shapes, tensors, strict=True)]
+            batch = pytree.tree_unflatten(_in_place_of_tensors(leaves, values), form)
+            expected = _attempt(each, op, batch, size, dict(attrs))
+            if expected is None:
+                continue
+            answer = _attempt(at_once, batch, size)
+            if answer is None:
+                return None
+            if not _agree(answer, expected):
+                return False
+            found = True
+        return found or None
+
+    return _answer(name, key, [tuple(value.shape[1:]) for value in tensors], holds, what, "under vmap")
+
+
+def prove_implied(
+    name: str,
+    inputs: Sequence[Sequence[tuple[Sequence[int], torch.dtype]]],
+    attrs: Mapping[str, Any],
+    signature: Sequence[Sbp],
+    *,
+    device: torch.device | str = "cpu",
+) -> bool:
+    """Prove a signature that an op's inference implies, once for each kind of call; True at once for declared ones.
+
+    `inputs` has shape and dtype of each tensor of each input argument, and `signature` an entry for each tensor, inputs
+    first. The op runs on small random inputs, whole and on 2 and 3 parts. False where it could not be tried: then
+    nothing may be concluded, and the signature must not be used. Raises `SbpError` where it does not hold.
+    """
+    if not is_implied(name) or all(sbp.kind == BROADCAST for sbp in signature):
+        return True
+    flat = [(tuple(shape), dtype) for tensors in inputs for shape, dtype in tensors]
+    examples = [torch.empty((), dtype=dtype, device=device) for _, dtype in flat]
+    op = getattr(torch.ops.oneop, name).default
+    info = core().op_info(name)
+    entries = signature[: len(flat)], signature[len(flat) :]
+    what = f"it splits as {', '.join(map(str, signature))} (inputs, then outputs)"
+    key = (what, tuple((dtype, len(shape)) for shape, dtype in flat), str(device), repr(sorted(attrs.items())))
+
+    def call(tensors: Sequence[torch.Tensor]) -> Any:
+        rest = iter(tensors)
+        grouped: list[Any] = []
+        for arg, own in zip(info["inputs"], inputs, strict=True):
+            taken = [next(rest) for _ in own]
+            is_list = arg["count"] != 1 or arg["count_is_minimum"]
+            grouped.append(taken if is_list else taken[0] if taken else None)
+        results = op(*grouped, **attrs)
+        return [results] if isinstance(results, torch.Tensor) else list(results)
+
+    def holds(shapes: Sequence[Sequence[int]], positive: bool) -> bool | None:
+        whole = [_random(shape, t, positive, 1) for shape, t in zip(shapes, examples, strict=True)]
+        expected = _attempt(call, whole)
+        if expected is None:
+            return None
+        for count in (2, 3):
+            parts = [
+                tensor.tensor_split(count, sbp.axis) if sbp.kind == SPLIT else [tensor] * count
+                for tensor, sbp in zip(whole, entries[0], strict=True)
+            ]
+            results = [_attempt(call, [part[rank] for part in parts]) for rank in range(count)]
+            if any(result is None for result in results):
+                return None
+            for i, sbp in enumerate(entries[1]):
+                pieces = [result[i] for result in results]
+                joined = (
+                    torch.cat(pieces, sbp.axis)
+                    if sbp.kind == SPLIT
+                    else pieces[0]
+                    if sbp.kind == BROADCAST
+                    else torch.stack(pieces).sum(0).to(pieces[0].dtype)
+                )
+                if not _agree(joined, expected[i]):
+                    return False
+        return True
+
+    return _answer(name, key, [shape for shape, _ in flat], holds, what, "on DTensors")
+
+
+def _answer(
+    name: str,
+    key: object,
+    shapes: Sequence[Sequence[int]],
+    holds: Callable[[Sequence[Sequence[int]], bool], bool | None],
+    what: str,
+    where: str,
+) -> bool:
+    known = _answers.setdefault(name, {})
+    if key not in known:
+        if len(known) >= _MOST_PROOFS:
+            return all(known.values())
+        known[key] = _prove(name, shapes, holds, what, where)
+    return known[key]
+
+
+def _prove(
+    name: str,
+    shapes: Sequence[Sequence[int]],
+    holds: Callable[[Sequence[Sequence[int]], bool], bool | None],
+    what: str,
+    where: str,
+) -> bool:
+    def prove() -> bool:
+        tried = False
+        for some in _sizes(shapes):
+            for positive in (False, True):
+                answer = holds(some, positive)
+                tried |= answer is True
+                if answer is False:
+                    raise _refusal(name, what, where, some)
+        return tried
+
+    return _plainly(prove)
+
+
+def _refusal(name: str, what: str, where: str, shapes: Sequence[Sequence[int]]) -> SbpError:
+    page = _definition(name)
+    assert page is not None and page.infer is not None
+    return SbpError(
+        f'op "{name}": infer="{page.infer.kind}" implies that {what}, and that does not hold\n'
+        f"  found {where}: parts of random inputs of shapes {', '.join(str(list(s)) for s in shapes)} "
+        "do not give parts of the outputs\n"
+        '  if only the shape is meant: infer="same_shape", or brackets around axes that are mixed: "a [b] -> a [b]"\n'
+        "  if the op draws numbers: define(..., random=True)\n"
+        f"  at {page.source}"
+    )
+
+
+def _sizes(shapes: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, ...]]]:
+    """Give the call's own shapes, if small, and such with other sizes, equal where these are equal."""
+    plain = [tuple(_number(size) for size in shape) for shape in shapes]
+    if sum(math.prod(shape) for shape in plain) <= _MOST_ELEMENTS:
+        yield plain
+    distinct = sorted({size for shape in plain for size in shape if size > 1})
+    for start in (3, 5):
+        smaller = {size: start + i for i, size in enumerate(distinct)}
+        yield [tuple(smaller.get(size, size) for size in shape) for shape in plain]
+
+
+def _number(size: Any) -> int:
+    """Return a size as a number without guarding on it: any will do for a proof."""
+    if isinstance(size, int):
+        return size
+    return size.node.hint if isinstance(size.node.hint, int) else 4
+
+
+def _random(shape: Sequence[int], like: torch.Tensor, positive: bool, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1234 + seed + len(shape))
+    dtype = like.dtype
+    if dtype == torch.bool:
+        values = torch.rand(tuple(shape), generator=generator) > 0.5
+    elif dtype.is_complex:
+        values = torch.randn(tuple(shape), dtype=dtype, generator=generator)
+    elif dtype.is_floating_point:
+        values = torch.randn(tuple(shape), dtype=torch.float64, generator=generator)
+        values = values.abs() + 0.25 if positive else values * 2
+    else:
+        low = 0 if positive or dtype in (torch.uint8, torch.uint16, torch.uint32, torch.uint64) else -9
+        values = torch.randint(low, 10, tuple(shape), generator=generator)
+    return values.to(dtype).to(like.device)
+
+
+def _in_place_of_tensors(leaves: Sequence[Any], values: Sequence[torch.Tensor]) -> list[Any]:
+    rest = iter(values)
+    return [next(rest) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+
+
+def _attempt(act: Callable[..., Any], *args: Any) -> Any:
+    """Return the result; None where the op refuses such inputs."""
+    try:
+        return act(*args)
+    except (OneopError, RuntimeError, TypeError, ValueError, IndexError, ArithmeticError):
+        return None
+
+
+def _agree(found: Any, expected: Any) -> bool:
+    one, other = pytree.tree_leaves(found), pytree.tree_leaves(expected)
+    return len(one) == len(other) and all(_close(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _close(found: torch.Tensor, expected: torch.Tensor) -> bool:
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return False
+    if not (found.is_floating_point() or found.is_complex()):
+        return torch.equal(found, expected)
+    bound = {torch.float64: 1e-9, torch.complex128: 1e-9, torch.float32: 1e-4, torch.complex64: 1e-4}
+    rtol = bound.get(found.dtype, 5e-2)
+    wide = torch.complex128 if found.is_complex() else torch.float64
+    return torch.allclose(found.to(wide), expected.to(wide), rtol=rtol, atol=rtol / 10, equal_nan=True)
+
+
+def _plainly(act: Callable[[], bool]) -> bool:
+    """Run as if nobody traced, differentiated or batched, and leave torch's generators as they are.
+
+    All of that is state of the thread, so another thread has none of it.
+    """
+    answers: list[bool] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                answers.append(act())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="oneop proof")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return answers[0]

@@ -1,0 +1,89 @@
+"""An output shares memory with nothing, by every way in which a `language="torch"` kernel is run."""
+
+import pytest
+import torch
+
+import oneop
+
+CONSTANT = torch.arange(6.0).reshape(2, 3)
+KERNELS = {
+    "input": lambda x: x,
+    "view": lambda x: x.view_as(x),
+    "reshape": lambda x: x.reshape(x.shape),
+    "transposed twice": lambda x: x.t().t(),
+    "expanded": lambda x: x[:1].expand(2, 3),
+    "sliced": lambda x: torch.cat([x, x])[:2],
+    "not contiguous": lambda x: (x * 2).t().contiguous().t(),
+    "fresh": lambda x: x * 2,
+}
+ROUTES = {
+    "eager": lambda f: f,
+    "grad": lambda f: f,
+    "aot_eager": lambda f: torch.compile(f, backend="aot_eager", fullgraph=True),
+    "compile eager": lambda f: torch.compile(f, backend="eager", fullgraph=True),
+    "functionalize": torch.func.functionalize,
+    "export": None,
+    "vmap": lambda f: lambda x: torch.vmap(f)(x.expand(2, 2, 3).clone())[0],
+}
+
+
+def make(kernel, name="al_op", **options):
+    op = oneop.define(f"{name}(Tensor x) -> Tensor y", infer="same_shape", **options)
+    op.register_kernel(language="torch")(kernel)
+    return op
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.filterwarnings("ignore")
+def test_changing_an_output_changes_nothing_else(kernel, route):
+    torch._dynamo.reset()
+    op = make(KERNELS[kernel], differentiable=route == "grad")
+
+    def call(x):
+        y = op(x)
+        strides = y.stride()
+        y = y.add_(1) if not y.requires_grad else y * 1
+        return (y, x + 0, torch.tensor(strides)) if route != "vmap" else (y + 0)
+
+    x = torch.arange(6.0).reshape(2, 3)
+    expected = KERNELS[kernel](x.clone()) + (0 if route == "grad" else 1)
+    given = x.clone().requires_grad_(route == "grad")
+    if route == "export":
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                return call(x)
+
+        run = torch.export.export(Model(), (given.clone(),)).run_decompositions().module()
+    else:
+        run = ROUTES[route](call)
+    found = run(given)
+    assert torch.equal(given, x)
+    y = found if route == "vmap" else found[0]
+    torch.testing.assert_close(y, expected)
+    if route != "vmap":
+        assert torch.equal(found[1], x) and found[2].tolist() == [3, 1]
+
+
+def test_outputs_do_not_share_with_each_other():
+    op = oneop.define("al_two(Tensor x) -> (Tensor a, Tensor b)")
+    op.register_infer(lambda x: (x.like(), x.like()))
+    op.register_kernel(language="torch")(lambda x: (y := x * 2, y))
+
+    def call(x):
+        a, b = op(x)
+        return a.add_(1) if not a.requires_grad else a + 1, b + 0
+
+    for x in (torch.ones(3), torch.ones(3, requires_grad=True)):
+        for run in (call, torch.compile(call, backend="aot_eager", fullgraph=True)):
+            a, b = run(x)
+            assert a.tolist() == [3, 3, 3] and b.tolist() == [2, 2, 2]
+
+
+def test_a_constant_of_the_kernel_is_not_given_away():
+    held = CONSTANT.clone()
+    op = make(lambda x: held, "al_constant")
+    for x in (torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)):
+        op(x).add_(1)
+    assert torch.equal(held, CONSTANT)

@@ -1,0 +1,46 @@
+"""Random programs by every route equal eager. `python -m tests.fuzz` runs more of them."""
+
+import pytest
+
+from .campaign import Tally, run_campaign, run_program
+from .routes import ROUTES
+
+CHEAP = [route for route in ROUTES.values() if route.cost == 1]
+pytestmark = pytest.mark.filterwarnings("ignore")  # of torch's compilers
+
+
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_cheap_routes(first):
+    tally = run_campaign(first, 40, most=1)
+    assert not tally.failures, "\n".join(tally.failures)
+
+
+@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.cost == 2])
+def test_compiled_routes(name):
+    tally = Tally()
+    for seed in range(1000, 1006):
+        run_program(seed, [ROUTES[name]], tally)
+    assert not tally.failures, "\n".join(tally.failures)
+
+
+@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.cost == 3])
+def test_slow_routes(name):
+    tally = Tally()
+    run_program(2001, [ROUTES[name]], tally)
+    assert not tally.failures, "\n".join(tally.failures)
+
+
+def test_every_feature_meets_every_cheap_route():
+    """The table that the documentation relies on has no gap among the features of ops."""
+    tally = run_campaign(0, 120, most=1)
+    features = {"numpy", "torch", "c++", "functor", "plain", "changing", "effect", "optional", "list"}
+    missing = [
+        (feature, route.name)
+        for feature in features
+        for route in CHEAP
+        if not route.lacks & {feature}
+        and route.name != "vmap randomness"
+        and not tally.runs[feature, route.name]
+        and not (feature == "effect" and route.name in ("vmap of grad", "checkpoint"))
+    ]
+    assert not missing

@@ -1,0 +1,14 @@
+"""Random programs of random ops, by every route: see tests/fuzz."""
+
+from __future__ import annotations
+
+from tests.fuzz.campaign import run_campaign
+
+PROGRAMS = 40
+
+
+def run_round(seed: int) -> str:
+    """Run 40 programs by the cheap routes, some of them compiled and exported too; return a tally."""
+    tally = run_campaign(seed * PROGRAMS, PROGRAMS, most=3 if seed % 4 == 3 else 2)
+    assert not tally.failures, "\n".join(tally.failures)
+    return tally.summary()
