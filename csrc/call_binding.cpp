@@ -41,6 +41,9 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
     known.push_back("device");
   }
   const char* text = PyUnicode_AsUTF8(name);
+  if (text == nullptr) {
+    PyErr_Clear();  // a lone surrogate
+  }
   std::string list;
   for (const std::string& one : known) {
     list += (list.empty() ? "" : ", ") + one;
@@ -235,6 +238,9 @@ bool Binding::add_input(PyObject* object, bool is_list, DirectCall* call) {
   const bool may_change = !PyTuple_CheckExact(object);
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k) {
     PyObject* item = PySequence_Fast_GET_ITEM(object, k);
+    if (item == Py_None) {  // an input may be absent, an item of a list may not
+      return false;
+    }
     if (may_change) {
       owned_.push_back(Py_NewRef(item));
     }

@@ -69,7 +69,8 @@ bool call_op(OpObject* object, PyObject* const* args, size_t num_args, PyObject*
   const bool is_watched = at::impl::torch_function_mode_enabled();
   std::shared_ptr<const ArgNames> names;
   bool is_symbolic = false;
-  if (!binding.has_simple_attrs()) {  // converting them may run any code
+  const bool has_run_code = !binding.has_simple_attrs();  // converting them may run any code
+  if (has_run_code) {
     record.hold();
     names = *object->names;
     is_symbolic = !binding.convert_attrs();
@@ -91,7 +92,13 @@ bool call_op(OpObject* object, PyObject* const* args, size_t num_args, PyObject*
   bool is_called = false;
   {
     ReleaseGil released;
-    is_called = op.dispatch(layout, &stack);
+    if (has_run_code) {  // a second conversion could give other values, so the call is not read
+                         // again
+      op.dispatch_or_throw(layout, &stack);
+      is_called = true;
+    } else {
+      is_called = op.dispatch(layout, &stack);
+    }
   }
   if (is_called) {
     outputs = take_outputs(layout, &stack);

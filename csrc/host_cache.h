@@ -8,7 +8,8 @@ namespace oneop {
 // The system hands out buffers as fresh pages, and malloc gives them back to it whenever enough of
 // them are free: at 40 MB the page faults of one call cost several times its arithmetic, and at 400
 // KB those of a training step twice as much. Freed blocks wait here for the next output of their
-// size, up to a limit. A cache of 64 MiB or more that has not been used for 5 seconds is emptied.
+// size, up to a limit. A cache of 64 MiB or more that has not been used for 5 to 10 seconds is
+// emptied.
 c10::Allocator* host_cache();
 
 // Outputs from this size on come from the cache.

@@ -214,7 +214,7 @@ py::dict op_info(const std::string& name) {
         has_both ? py::object(source_info(record.grad->eager->source)) : py::object(py::none());
     info["forward"] = record.forward == nullptr ? py::object(py::none())
                                                 : py::object(source_info(record.forward->source));
-    info["schema"] = c10::toString(TorchOp::find(name).handle().schema());
+    info["schema"] = py_text(c10::toString(TorchOp::find(name).handle().schema()));
     info["cached_plans"] = record.plans->size();
     return info;
   });

@@ -316,8 +316,11 @@ c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* obj
                                    in_quotes(op.name) + " was converted");
   throw Error("ArgumentError",
               "op " + in_quotes(op.name) + ", attribute " + in_quotes(attr.name) + ": expected " +
-                  expected_text(attr.type) + (is_converted ? " of 32 bits" : "") + ", found " +
-                  found_text(object) + "\n  defined at " + op.source.text(),
+                  expected_text(attr.type) +
+                  (is_converted                                                 ? " of 32 bits"
+                   : attr.type == ONEOP_ATTR_INT64 && PyLong_CheckExact(object) ? " of 64 bits"
+                                                                                : "") +
+                  ", found " + found_text(object) + "\n  defined at " + op.source.text(),
               std::move(raised));
 }
 

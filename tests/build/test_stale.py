@@ -336,6 +336,18 @@ def test_other_ways_to_link(project, flags):
         assert answer(cflags=["-flto"] * (flags == ["-flto"]), ldflags=[f"-L{project}/lib", "-lh", *flags]) == value
 
 
+def test_a_thin_library_names_files_that_it_does_not_hold(project):
+    lib = project / "lib"
+    lib.mkdir()
+    (project / "a.cpp").write_text('extern "C" int helper();\n#define VALUE helper()\n' + ANSWER)
+    for value in (1, 2, 3):
+        (lib / "h.c").write_text(f"int helper(void) {{ return {value}; }}")
+        subprocess.run(["gcc", "-fPIC", "-c", "h.c", "-o", "h.o"], cwd=lib, check=True)
+        if value == 1:
+            subprocess.run(["ar", "rcTD", "libh.a", "h.o"], cwd=lib, check=True)
+        assert answer(ldflags=[f"-L{lib}", "-lh"]) == value
+
+
 def test_a_library_that_appears_earlier(project):
     (project / "a.cpp").write_text('extern "C" int helper();\n#define VALUE helper()\n' + ANSWER)
     archive(project / "two", 2)

@@ -231,3 +231,63 @@ def test_a_graph_keeps_the_gradient_that_it_recorded(isolated):
     y.sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
     assert oneop.ops.o_freed(torch.ones(1)).item() == 5
+
+
+def test_none_in_a_list_is_refused_by_a_repeated_call_too(isolated):
+    op = oneop.define("o_list(Tensor[] xs) -> Tensor y")
+    op.register_infer(lambda xs: xs[0].like())
+    op.register_kernel("cpu")(lambda xs: sum(xs))
+    x = torch.ones(2)
+    for items in ([x, None, x], [None, None, x, x], (x, x, None)):
+        oneop.ops.o_list([x, x])  # as many tensors: this thread remembers the call
+        with pytest.raises((ArgumentError, TypeError, RuntimeError)):
+            oneop.ops.o_list(items)
+
+
+def test_a_call_whose_op_gets_other_arguments_while_it_is_read(isolated):
+    """An attribute is never converted twice: the second time it could be another value."""
+
+    def define(extra):
+        op = oneop.define(f"o_reread(Tensor x, *, {extra}int[] a=[1]) -> Tensor y", infer="elementwise")
+        op.register_kernel("cpu")(lambda x, a: x * 0 + x.dtype.type(sum(a)))
+
+    seen = []
+
+    def act():
+        seen.append(1)
+        if len(seen) == 1:
+            define("int q=1, ")
+
+    define("")
+    with pytest.raises(oneop.errors.OpRuntimeError) as caught:
+        oneop.ops.o_reread(torch.zeros(2), a=[Number(7, act)])
+    assert str(caught.value) == ('op "o_reread" was redefined with other arguments during this call\n  call it again')
+    assert len(seen) == 1
+    assert oneop.ops.o_reread(torch.zeros(1), a=[Number(7, act)]).item() == 7
+
+
+@pytest.mark.parametrize("text", (b"\xff", b"", b"\x00a", "é".encode()))
+def test_defaults_of_any_bytes(isolated, text):
+    op = oneop.define(f"o_bytes(Tensor x, *, bytes b={text!r}) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu")(lambda x, b: x * 0 + len(b))
+    assert oneop.ops.o_bytes(torch.zeros(1)).item() == len(text)
+    assert oneop.ops.o_bytes(torch.zeros(1), b=b"\xfe\xff").item() == 2
+    oneop.show("o_bytes")
+
+
+def test_a_name_that_is_no_text(ops):
+    with pytest.raises(ArgumentError, match="has no input or attribute"):
+        ops.t_relu(torch.ones(1), **{"\ud800": 1})
+    with pytest.raises(ArgumentError, match="expected an int of 64 bits, found int 9223372036854775808"):
+        ops.t_counting(torch.ones(1), which=2**63)
+
+
+@pytest.mark.parametrize("method", ("register_infer", "register_check", "register_grad", "register_jvp"))
+def test_what_cannot_be_called_is_not_registered(isolated, method):
+    op = oneop.define("o_callable(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu")(lambda x: x * 2)
+    with pytest.raises(oneop.errors.RegistrationError, match="expected a function to register, found int 3"):
+        getattr(op, method)(3)
+    with pytest.raises(oneop.errors.RegistrationError, match="expected a function to register, found int 3"):
+        op.register_kernel("cpu")(3)
+    assert oneop.ops.o_callable(torch.ones(1)).item() == 2

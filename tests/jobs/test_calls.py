@@ -357,3 +357,26 @@ def test_nobody_is_kept_out(job):
         loop("predict", lambda: predict(filled(1))),
         loop("keyword", lambda: predict(x=filled(1))),
     )
+
+
+def test_arrays_that_torch_cannot_share_are_copied():
+    @oneop.global_function()
+    def job(x: tp.Numpy.Placeholder((3,), dtype=oneop.float32)) -> tp.Numpy:
+        return x + 1
+
+    record = np.zeros(3, dtype=[("a", "i1"), ("x", "f4")])
+    record["x"] = [1, 2, 3]
+    for array in (record["x"], np.array([1, 2, 3], ">f4"), np.array([3, 2, 1], "f4")[::-1]):
+        assert job(array).tolist() == [2, 3, 4]
+
+
+def test_ops_that_return_lists():
+    x = torch.arange(4.0).reshape(2, 2)
+    for function in (
+        lambda x: torch.unbind_copy(x),
+        lambda x: torch.split_with_sizes_copy(x, [1, 1]),
+        lambda x: torch._foreach_add([x, x * 2], 1),
+    ):
+        job = oneop.compile_job(function, [x])
+        for found, want in zip(job(x), function(x), strict=True):
+            assert torch.equal(found, want)

@@ -87,6 +87,9 @@ def build(
         BuildError: a source or a compiler is missing, a compiler fails, or another process holds the build.
     """
     _check_name(name)
+    for what, flags in (("cflags", cflags), ("cuda_cflags", cuda_cflags), ("ldflags", ldflags)):
+        if isinstance(flags, str) or not all(isinstance(flag, str) for flag in flags):
+            raise BuildError(f'library "{name}", {what}: expected a list of str, as in ["-O1"], found {flags!r}')
     folders = [_absolute(path) for path in include_dirs]
     generated = generate(name, _all_absolute(ods), _all_absolute(functional), folders, tuple(defines or {}))
     files = _check_sources(name, [*_all_absolute(sources), *generated.sources])

@@ -84,12 +84,28 @@ def linker_reads(
         for path in listed
         if path not in skipped and not path.startswith(tuple(f"{folder}/" for folder in covered))
     ]
+    listed += [member for path in listed for member in thin_members(path)]
     search = Search(files, frozenset(listed), since_ns)
     for name in values_of(words, "-l"):
         for file in [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]:
             search.look_up(file, folders)
     found = sorted(search.present) if report is None else []
     return _finish(files, search, [*listed, *found], command, since_ns, cwd, present=False)
+
+
+def thin_members(path: str) -> list[str]:
+    """Return the files that a thin static library names; it does not hold them. Other files have none."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 (paths of linkers may be any text)
+            if file.read(8) != b"!<thin>\n"[:8]:
+                return []
+    except OSError:
+        return []
+    output = _run(["ar", "t", path])
+    if output is None or output.returncode != 0:
+        return []
+    names = os.fsdecode(output.stdout).splitlines()
+    return [os.path.join(os.path.dirname(path), name) for name in names]  # noqa: PTH118, PTH120
 
 
 def preprocessed(command: Sequence[str], source: str) -> str:

@@ -34,7 +34,15 @@ def source_of_caller(depth: int) -> Source:
 
 
 def source_of(function: Any, otherwise: Source) -> Source:
-    """Return where a function is written; for one that is not Python's, `otherwise`."""
+    """Return where a function is written; for one that is not Python's, `otherwise`.
+
+    Raises `RegistrationError` if it cannot be called: registered, it would fail at every call of the op.
+    """
+    if not callable(function) and not hasattr(function, "fn"):  # triton's kernels are launched, not called
+        raise RegistrationError(
+            f"expected a function to register, found {type(function).__name__} {function!r}\n"
+            f"  at {otherwise.file}:{otherwise.line}"
+        )
     function = getattr(function, "py_func", getattr(function, "fn", function))  # numba's and triton's wrappers
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:

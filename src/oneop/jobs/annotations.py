@@ -145,12 +145,22 @@ def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any, is_
             value = value[0]
         if not isinstance(value, np.ndarray):
             raise ArgumentError(f"{where}: expected a numpy array, {expected}, found {type(value).__name__}")
-        shareable = value.flags.writeable and all(step >= 0 for step in value.strides)  # as torch has it
+        # What torch can take without a copy: whole, forward steps in the byte order of this machine.
+        size = max(value.itemsize, 1)
+        has_steps = all(step >= 0 and step % size == 0 for step in value.strides)
+        shareable = value.flags.writeable and has_steps and value.dtype.isnative
         if is_changed and not shareable:
-            why = "has negative strides" if value.flags.writeable else "is read-only"
+            why = (
+                "is read-only"
+                if not value.flags.writeable
+                else "has negative strides"
+                if any(step < 0 for step in value.strides)
+                else "has strides or a byte order that torch does not take"
+            )
             raise ArgumentError(f"{where}: the job changes it, and the array {why}\n  give it a copy: x.copy()")
         try:
-            tensor = torch.from_numpy(value if shareable else value.copy())
+            native = value.dtype.newbyteorder("=")
+            tensor = torch.from_numpy(value if shareable else np.array(value, dtype=native, order="C"))
         except TypeError:
             raise ArgumentError(f"{where}: expected {expected}, found an array of dtype {value.dtype}") from None
     if tensor.dtype != placeholder.dtype or tuple(tensor.shape) != placeholder.shape:

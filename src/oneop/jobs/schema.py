@@ -166,7 +166,8 @@ def out_variant(op: Any) -> tuple[Any, tuple[str, ...]] | None:
         arguments = overload._schema.arguments
         outs = tuple(argument.name for argument in arguments if argument.is_out)
         inputs = [(argument.name, str(argument.type)) for argument in arguments if not argument.is_out]
-        if outs and inputs == wanted and len(outs) == len(op._schema.returns):
+        lists = any("List" in str(argument.type) for argument in arguments if argument.is_out)
+        if outs and not lists and inputs == wanted and len(outs) == len(op._schema.returns):
             return overload, outs
     return None
 
