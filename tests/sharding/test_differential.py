@@ -8,7 +8,7 @@ SEED = 17
 
 @pytest.mark.parametrize(
     "world, meshes, eager, compiled",
-    [(2, ["2"], 120, 4), (4, ["4", "2x2"], 60, 2)],
+    [(2, ["2"], 100, 3), (4, ["4", "2x2"], 50, 1)],
     ids=["2", "4 and 2x2"],
 )
 def test_random_calls_equal_those_on_whole_tensors(tmp_path, world, meshes, eager, compiled):

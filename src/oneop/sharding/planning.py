@@ -175,7 +175,7 @@ def _as_strided(call: ShardedCall, signatures: tuple[Signature, ...], cost: Cost
     tensors = [*call.shapes, *(shape for shape, _ in call.outputs)]
     for dim, signature in enumerate(signatures):
         lying = [placements[dim] for placements in call.placements]
-        factors = {placement.split_factor for placement in lying if isinstance(placement, _StridedShard)}
+        factors = {int(placement.split_factor) for placement in lying if isinstance(placement, _StridedShard)}
         splits = [(shape[sbp.axis]) for shape, sbp in zip(tensors, signature, strict=True) if sbp.kind == SPLIT]
         is_strided = len(factors) == 1 and splits
         if is_strided and (len(set(splits)) > 1 or signature not in _independent(call)):
