@@ -2,6 +2,7 @@
 #include "compute.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/CPUAllocator.h>
@@ -242,8 +243,59 @@ std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const RecordPtr& re
   return plan;
 }
 
+namespace {
+
+// Invariant: an op reads its inputs as they were before the call, also those that share memory with
+// one that it changes. So compilers, which give it copies to change, see the same as eager callers.
+CallTensors read_before_change(const Layout& layout, const CallTensors& call,
+                               OutputTensors* copies) {
+  c10::SmallVector<uint8_t, 8> is_mutable;
+  for (size_t a = 0; a < layout.inputs.size(); ++a) {
+    is_mutable.append(call.counts[a], layout.op->input_traits[a].is_mutable);
+  }
+  CallTensors apart = call;
+  copies->reserve(call.tensors.size());  // their addresses are taken
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    for (size_t k = 0; k < call.tensors.size(); ++k) {
+      if (i == k || !is_mutable[k] || !call.tensors[i]->is_alias_of(*call.tensors[k])) {
+        continue;
+      }
+      if (!is_mutable[i]) {
+        copies->push_back(call.tensors[i]->clone());
+        apart.tensors[i] = &copies->back();
+        break;
+      }
+      const auto overlap = at::get_overlap_status(*call.tensors[i], *call.tensors[k]);
+      if (overlap == at::MemOverlapStatus::Full || overlap == at::MemOverlapStatus::Partial) {
+        throw Error("ArgumentError",
+                    "op " + in_quotes(layout.op->name) +
+                        " changes two of its inputs in place, and they share memory\n  give it "
+                        "tensors of their own: x.clone()\n  defined at " +
+                        layout.op->source.text());
+      }
+    }
+  }
+  return apart;
+}
+
+void run_apart(const Layout& layout, const CallTensors& call, const CallPlan& plan,
+               c10::Device device, OutputTensors* outputs);
+
+}  // namespace
+
 void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& plan,
               c10::Device device, OutputTensors* outputs) {
+  if (!layout.mutates) {
+    return run_apart(layout, call, plan, device, outputs);
+  }
+  OutputTensors copies;
+  run_apart(layout, read_before_change(layout, call, &copies), plan, device, outputs);
+}
+
+namespace {
+
+void run_apart(const Layout& layout, const CallTensors& call, const CallPlan& plan,
+               c10::Device device, OutputTensors* outputs) {
   c10::OptionalDeviceGuard guard;
   void* stream = nullptr;
   if (!device.is_cpu()) {
@@ -271,6 +323,8 @@ void run_plan(const Layout& layout, const CallTensors& call, const CallPlan& pla
   }
   inputs.write_back();
 }
+
+}  // namespace
 
 void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
              torch::jit::Stack* stack) {

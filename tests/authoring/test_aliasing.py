@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import oneop
+from oneop.errors import ArgumentError
 
 CONSTANT = torch.arange(6.0).reshape(2, 3)
 KERNELS = {
@@ -87,3 +88,46 @@ def test_a_constant_of_the_kernel_is_not_given_away():
     for x in (torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)):
         op(x).add_(1)
     assert torch.equal(held, CONSTANT)
+
+
+@pytest.mark.parametrize("language", ["numpy", "torch"])
+@pytest.mark.parametrize("other", ["itself", "view", "list"])
+@pytest.mark.filterwarnings("ignore")
+def test_an_op_reads_what_was_there_before_it_changes_it(language, other):
+    torch._dynamo.reset()
+    op = oneop.define("al_change(Tensor(a!) a, Tensor[] xs) -> ()")
+
+    def kernel(a, xs):
+        a *= 2
+        for x in xs:
+            a += x
+
+    op.register_kernel(**({"language": "torch"} if language == "torch" else {"device": "cpu"}))(kernel)
+
+    def call(y):
+        y = y * 1
+        op(y, {"itself": [y], "view": [y.flip(0).flip(0), y[:]], "list": [y, y]}[other])
+        return y
+
+    x = torch.arange(1.0, 4.0)
+    expected = x * (3 if other == "itself" else 4)
+    assert torch.equal(call(x), expected)
+    assert torch.equal(torch.compile(call, backend="aot_eager", fullgraph=True)(x), expected)
+    assert torch.equal(oneop.compile_job(call, [x])(x), expected)
+    assert torch.equal(torch.vmap(call)(x.expand(2, 3).clone()), expected.expand(2, 3))
+
+
+def test_two_changed_inputs_that_share_memory_are_refused():
+    op = oneop.define("al_both(Tensor(a!) a, Tensor(b!) b) -> ()")
+
+    @op.register_kernel("cpu")
+    def kernel(a, b):
+        a += 1
+        b += 2
+
+    x = torch.zeros(4)
+    op(x[:2], x[2:])
+    assert x.tolist() == [1, 1, 2, 2]
+    with pytest.raises(ArgumentError, match='op "al_both" changes two of its inputs in place, and they share'):
+        op(x[:3], x[1:])
+    assert x.tolist() == [1, 1, 2, 2]

@@ -292,7 +292,8 @@ def _changing(name: str, schema: str, formula: Formula, arguments: Any, language
     @torch.no_grad()
     def plain(a: torch.Tensor, *inputs: Any, _all: dict[str, Any], **attrs: Any) -> Any:
         old = a.clone()
-        a.mul_(0.5).add_(formula.results(inputs, {**_all, **attrs})[0])
+        added = formula.results(inputs, {**_all, **attrs})[0]  # read before the change, also where it is `a` itself
+        a.mul_(0.5).add_(added)
         return old if returns else None
 
     return _Made(call=op, formula=plain, outputs=int(returns), differentiable=False)

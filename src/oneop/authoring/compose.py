@@ -52,6 +52,8 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
     taken = taken_by(chosen, schema, "kernel", source_of(chosen, Source(file="", line=0, library="")))
     values = attrs_of_call(name, overload, attrs)
     keywords = {attr: values[attr] for attr in taken.attrs}
+    if changes:
+        args = _read_before_change(args, [arg["is_mutable"] for arg in info["inputs"]])
     if not taken.out:
         return _fresh(args, chosen(*args, **keywords))
     outputs = _empty_outputs(name, args, values)
@@ -64,6 +66,21 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
     ]
     chosen(*arranged, **keywords, out=results)
     return results
+
+
+def _read_before_change(args: Sequence[Any], is_mutable: Sequence[bool]) -> list[Any]:
+    """Keep what eager calls keep: inputs are read as they were before the op changes one that shares their memory."""
+    changed = {
+        _memory(value)
+        for arg, flag in zip(args, is_mutable, strict=True)
+        for value in pytree.tree_leaves(arg)
+        if flag and isinstance(value, torch.Tensor)
+    }
+
+    def own(value: Any) -> Any:
+        return value.clone() if isinstance(value, torch.Tensor) and _memory(value) in changed else value
+
+    return [arg if flag else pytree.tree_map(own, arg) for arg, flag in zip(args, is_mutable, strict=True)]
 
 
 def _fresh(args: Sequence[Any], results: Any) -> Any:

@@ -16,6 +16,7 @@ def simplify(module: GraphModule) -> None:
     """Run all passes, in place."""
     graph = module.graph
     drop_identities(graph)
+    read_before_change(graph)
     drop_dead(graph)
     merge_common(graph)
     drop_dead(graph)
@@ -29,6 +30,33 @@ def drop_identities(graph: Graph) -> None:
         if is_op(node) and (node.target in _NOTHING or _is_needless_expand(node)):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+
+
+def read_before_change(graph: Graph) -> None:
+    """Give an op a copy of what it reads where it changes the same memory: eager calls read what was there before."""
+    roots = roots_of(graph)
+    for node in [node for node in graph.nodes if is_ours(node)]:
+        changed = {roots[argument] for argument in changed_inputs(node)}
+        arguments = node.target._schema.arguments
+
+        def own(value: Node) -> Node:
+            if roots.get(value, value) not in changed:  # noqa: B023 - called in this round
+                return value
+            with graph.inserting_before(node):  # noqa: B023
+                copy = graph.call_function(aten.clone.default, (value,))
+            copy.meta["val"] = torch.empty_like(value.meta["val"])
+            return copy
+
+        node.args = tuple(
+            value
+            if argument.alias_info is not None
+            else [own(item) if isinstance(item, Node) else item for item in value]
+            if isinstance(value, (list, tuple))
+            else own(value)
+            if isinstance(value, Node)
+            else value
+            for argument, value in zip(arguments, node.args, strict=False)
+        )
 
 
 def _is_needless_expand(node: Node) -> bool:
