@@ -2,7 +2,9 @@
 
 import pytest
 import sbp_corpus
+import torch
 
+import oneop
 from oneop.errors import SbpError
 from oneop.testing import check_sbp
 
@@ -33,3 +35,20 @@ def test_discovery_proposes_nothing_wrong(name):
     if name in ("other_mode", "other_flag"):
         pytest.skip("the signature holds for the attributes of this call")
     assert wrong not in check_sbp(op, inputs, backward=False, **attrs).undeclared
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_false_alarm_on_products_that_cancel(seed):
+    op = oneop.define(
+        "corpus_product(Tensor x, Tensor w) -> Tensor y", infer="... k, n k -> ... n", differentiable=False
+    )
+    op.register_kernel("cpu")(lambda x, w: x @ w.T)
+    generator = torch.Generator().manual_seed(seed)
+    lead = ([], [4], [3, 5], [5, 4, 3])[seed % 4]
+    k, n = ((4, 3, 5, 12)[seed // 4 % 4], (3, 5)[seed % 2])
+    dtype = (torch.float32, torch.float64)[seed // 2 % 2]
+    x = torch.randn(*lead, k, generator=generator).to(dtype)
+    w = torch.randn(n, k, generator=generator).to(dtype)
+    if seed % 3 == 0:
+        x, w = x.round(), w.round()  # many sums are zero
+    assert not check_sbp(op, [x, w], discover=False).wrong

@@ -36,7 +36,7 @@ from oneop.testing.sbp_tolerance import difference, limits, nudged
 _SEED = 20
 #: What an author's inference or kernel may raise.
 RAISED = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, LookupError, ArithmeticError)
-_NUDGES = 3
+_NUDGES = 7
 
 
 @dataclass(frozen=True, kw_only=True)
