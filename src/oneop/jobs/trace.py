@@ -116,11 +116,6 @@ def trace_job(request: TraceRequest, draft: Draft) -> TracedJob:
             f'job "{name}": what {error.func} gives depends on the data, and a job is planned before there are any\n'
             "  compute it outside the job, or use an op of fixed shape such as torch.where"
         ) from error
-    except UnicodeDecodeError as error:
-        raise ArgumentError(
-            f'job "{name}": an attribute of type bytes holds {error.object!r}, which is not text, and torch\'s tracer '
-            "passes attributes as text\n  call the op outside the job, or encode the bytes, for example by base64"
-        ) from error
     except Exception as error:
         error.add_note(f'while tracing job "{name}"')
         raise
