@@ -107,7 +107,9 @@ def test_a_shared_cache_is_read_and_never_written(source, own_cache, start, proj
     """Root made it, another user runs it: what is built is found, what is not gets one clear error."""
     assert answer() == 7
     project.chmod(0o777)
-    for path in [*own_cache.parents][:3]:
+    for path in own_cache.parents:  # with several workers pytest's own folders are a level deeper
+        if path == Path(tempfile.gettempdir()):
+            break
         path.chmod(path.stat().st_mode | 0o055)
     code = """
 import os, sys
