@@ -3,6 +3,8 @@
 import ctypes
 import os
 import stat
+import tempfile
+from pathlib import Path
 
 import pytest
 
