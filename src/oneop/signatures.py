@@ -79,12 +79,12 @@ def independent_signatures(
 ) -> list[Signature]:
     """Return the signatures that follow from a declaration that each index of an axis is treated by itself."""
     from oneop.authoring.book import definition_of
-    from oneop.authoring.infer import from_text
+    from oneop.authoring.infer import independence_of
 
     page = definition_of(op)
     if page is None or page.infer is None or page.infer.kind == "function":
         return []
-    rule = from_text(page.schema, page.infer.kind, page.infer.source)[1]
+    rule = independence_of(page.schema, page.infer.kind)
     if rule is None:
         return []
     rest = iter(outputs)

@@ -54,6 +54,14 @@ def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, sbp
     return InferRule(function=functools.partial(infer, len(schema.outputs)), source=source, kind=text), signatures
 
 
+def independence_of(schema: Schema, text: str) -> sbp.SbpRule | None:
+    """Return the SBP rule of a word or a line of axes by itself, also for ops that change inputs.
+
+    For those nothing is implied by it; it still says that each index of an axis is treated by itself.
+    """
+    return parse_axes(schema, text).sbp if "->" in text else _KINDS.get(text, (None, None))[1]
+
+
 def no_outputs(source: Source) -> InferRule:
     """Return the rule of an op that gives nothing back."""
     return InferRule(function=lambda inputs, attrs: [], source=source, kind="nothing")
