@@ -37,7 +37,7 @@ def spread(whole, mesh, placements):
     for dim, placement in enumerate(placements):
         if isinstance(placement, Partial):
             count, index = mesh.size(dim), mesh.get_local_rank(dim)
-            local = local * (3.0 if index == 0 else -2.0 / (count - 1))
+            local = local * (1.0 if count == 1 else 3.0 if index == 0 else -2.0 / (count - 1))
     return DTensor.from_local(local, mesh, placements, shape=whole.shape, stride=whole.stride())
 
 
