@@ -76,7 +76,7 @@ def make_ops():
 
     ops_blocks = composition(
         "r_blocks(Tensor x, *, int block) -> Tensor y",
-        lambda x, block: x.reshape(x.shape[0], -1, block).cumsum(-1).reshape(x.shape),
+        lambda x, block: x.reshape(x.shape[0], x.shape[1] // block, block).cumsum(-1).reshape(x.shape),
         sbp=["S(0) -> S(0)", "S(1) -> S(1)", "P -> P"],
     )
 
