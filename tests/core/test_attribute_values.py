@@ -54,7 +54,7 @@ def test_numbers_of_other_kinds(ops):
         ("i32", 2**31, "an int of 32 bits", "int 2147483648"),
         ("i32", 1.0, "an int of 32 bits", "float 1.0"),
         ("i64", True, "an int", "bool True"),
-        ("i64", 2**63, "an int", "int 9223372036854775808"),
+        ("i64", 2**63, "an int of 64 bits", "int 9223372036854775808"),
         ("b", 1, "a bool", "int 1"),
         ("f", "1", "a float", "str '1'"),
         ("d", True, "a float", "bool True"),
