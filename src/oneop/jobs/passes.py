@@ -7,7 +7,17 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from oneop.jobs.schema import aten, changed_inputs, has_effects, is_op, is_ours, is_random, is_view, roots_of
+from oneop.jobs.schema import (
+    aten,
+    changed_inputs,
+    changes_layout,
+    has_effects,
+    is_op,
+    is_ours,
+    is_random,
+    is_view,
+    roots_of,
+)
 
 _NOTHING = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
 
@@ -16,6 +26,7 @@ def simplify(module: GraphModule) -> None:
     """Run all passes, in place."""
     graph = module.graph
     drop_identities(graph)
+    view_instead_of_reshaping(graph)
     read_before_change(graph)
     drop_dead(graph)
     merge_common(graph)
@@ -30,6 +41,26 @@ def drop_identities(graph: Graph) -> None:
         if is_op(node) and (node.target in _NOTHING or _is_needless_expand(node)):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+
+
+def view_instead_of_reshaping(graph: Graph) -> None:
+    """Make a view of an op that changes the shape of a value in place, where nobody reads that value afterwards.
+
+    torch's own formulas have such ops: the gradient of a matrix product calls `squeeze_`. Others are refused by the
+    planner: what a later reader sees would have another shape.
+    """
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    for node in list(graph.nodes):
+        if not is_op(node) or not changes_layout(node.target):
+            continue
+        op: Any = node.target
+        value = node.args[0]
+        packet = getattr(aten, op._schema.name.partition("::")[2].removesuffix("_"), None)
+        view = getattr(packet, op._overloadname, None)
+        if view is None or not is_view(view) or not isinstance(value, Node) or value.op == "placeholder":
+            continue
+        if all(place[reader] <= place[node] for reader in value.users):
+            node.target = view
 
 
 def read_before_change(graph: Graph) -> None:

@@ -337,7 +337,10 @@ class Redefinition:
 
     def look(self):
         least = self.factor
-        found = self.job(np.ones(4, np.float32))
+        try:
+            found = self.job(np.ones(4, np.float32))
+        except oneop.errors.KernelNotFoundError:  # defined again, and its kernel not yet
+            return "redefined call"
         assert (found == found[0]).all() and least <= found[0] <= self.factor + 1, (least, found, self.factor)
         return "redefined call"
 
