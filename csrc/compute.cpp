@@ -389,7 +389,6 @@ void select_backend(const TorchOp& op, const c10::OperatorHandle& handle, c10::D
   const RecordPtr record = op.record();
   const Layout& layout = *record->layout;
   check_stack(layout, *stack);
-  leave_dispatch(op);
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
   c10::DispatchKeySet next =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::BackendSelect);
