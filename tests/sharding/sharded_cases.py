@@ -493,6 +493,22 @@ def strided_splits(mesh):
     assert whole_after.placements == x.placements
 
 
+@case(dims=(1,))
+def what_inference_only_implies_is_proved_first(mesh):
+    mixing = ops.define(
+        "d_mixing(Tensor x) -> Tensor y", lambda x: x.cumsum(0), infer="elementwise", differentiable=False
+    )
+    part = spread(numbers(8, 4), mesh, [S(0)])
+    for run in (mixing, torch.compile(lambda x: mixing(x), backend="aot_eager")):
+        try:
+            run(part)
+            raise AssertionError("not refused")
+        except RuntimeError as error:
+            assert 'op "d_mixing": infer="elementwise" implies' in str(error), error
+    mixing.register_sbp("S(1) -> S(1)")
+    close(mixing(part), part.full_tensor().cumsum(0))
+
+
 @case
 def gradient_of_torch_ops(mesh):
     cpp = sharded_cpp.load()

@@ -249,6 +249,7 @@ def make_call(op: OpDef, overload: Any, groups: Sequence[Sequence[Any]], kwargs:
         schema_attrs=schema_attrs,
         outputs=[(hints(shape), dtype) for shape, dtype in _whole_outputs(op, overload, shapes, schema_attrs)],
         schema_names=names,
+        device=specs[0].mesh.device_type,
     )
 
 

@@ -47,6 +47,7 @@ class ShardedCall:
     schema_attrs: dict[str, Any]  # as torch passes them, `output_counts` too
     outputs: list[tuple[Shape, torch.dtype]] = field(default_factory=list)
     schema_names: Mapping[str, str] = field(default_factory=dict)  # the author's name of an attribute: the schema's
+    device: str = "cpu"
 
     @property
     def counts(self) -> list[int]:
@@ -314,6 +315,9 @@ def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
     everywhere = [*candidate.inputs, *candidate.outputs]
     if not any(split_axis(placement) is not None for placements in everywhere for placement in placements):
         return ""
+    unproved = _unproved(call, candidate)
+    if unproved:
+        return unproved
     shapes = [*call.shapes, *(shape for shape, _ in call.outputs)]
     seen = set()
     for coordinate in different_devices(shapes, everywhere, call.mesh_shape):
@@ -327,6 +331,19 @@ def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
         problem = _undeclared_for_parts(call, candidate, coordinate) if reads_sizes else ""
         if problem:
             return problem
+    return ""
+
+
+def _unproved(call: ShardedCall, candidate: Candidate) -> str:
+    """Return which signature inference only implies and could not be proved. Raises `SbpError` for a wrong one."""
+    from oneop.authoring.independence import prove_implied
+    from oneop.sharding.parts import runs_as_part
+
+    if runs_as_part(call.op):
+        return ""  # it draws numbers, or asks where it runs: a run on parts here would say nothing
+    for signature in dict.fromkeys(candidate.signatures):
+        if not prove_implied(call.op.name, call.groups, call.attrs, signature, device=call.device):
+            return f"{text_of(call.op, call.counts, signature)} only follows from inference, and could not be proved"
     return ""
 
 
@@ -403,7 +420,8 @@ def placements_text(placements: Sequence[Placement]) -> str:
     texts = []
     for placement in placements:
         try:
-            texts.append(str(of_placements([placement])[0]))
+            is_strided = isinstance(placement, _StridedShard)
+            texts.append(str(placement) if is_strided else str(of_placements([placement])[0]))
         except TypeError:
             texts.append(str(placement))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
