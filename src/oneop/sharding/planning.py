@@ -341,7 +341,8 @@ def _unproved(call: ShardedCall, candidate: Candidate) -> str:
 
     if runs_as_part(call.op):
         return ""  # it draws numbers, or asks where it runs: a run on parts here would say nothing
-    for signature in dict.fromkeys(candidate.signatures):
+    cut = [one for one, size in zip(candidate.signatures, call.mesh_shape, strict=True) if size > 1]
+    for signature in dict.fromkeys(cut):  # one part is the whole, whatever the op does
         if not prove_implied(call.op.name, call.groups, call.attrs, signature, device=call.device):
             return f"{text_of(call.op, call.counts, signature)} only follows from inference, and could not be proved"
     return ""
