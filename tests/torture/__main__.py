@@ -76,6 +76,16 @@ def run_round(area: str, seed: int) -> Outcome:
     return Outcome(area, seed, time.monotonic() - started, tally, fault, output)
 
 
+def report(outcome: Outcome) -> None:
+    """Print a line about a round, and what a failed one printed."""
+    verdict = outcome.fault or "right"
+    lines = [f"{outcome.area:10} seed {outcome.seed}  {verdict}  {outcome.seconds:.1f} s  {outcome.tally}"]
+    if outcome.fault:
+        lines += [f"    {line}" for line in outcome.output.strip().splitlines()[-40:]]
+        lines += [f"    repeat: python -m tests.torture --area {outcome.area} --seed {outcome.seed} --rounds 1"]
+    print("\n".join(lines), flush=True)
+
+
 def main() -> int:
     """Run the rounds that the command line asks for; return 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__.partition("\n")[0])
@@ -90,27 +100,22 @@ def main() -> int:
     deadline = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
     print(f"seed {options.seed}: areas {', '.join(chosen)}", flush=True)
 
-    def act(number: int) -> Outcome | None:
-        area, seed = chosen[number % len(chosen)], options.seed + number // len(chosen)
-        if time.monotonic() > deadline:
-            return None
-        outcome = run_round(area, seed)
-        print(
-            f"{area:10} seed {seed}  {outcome.fault or 'right'}  {outcome.seconds:.1f} s  {outcome.tally}", flush=True
-        )
-        if outcome.fault:
-            print("\n".join(f"    {line}" for line in outcome.output.strip().splitlines()[-40:]))
-            print(f"    repeat: python -m tests.torture --area {area} --seed {seed} --rounds 1", flush=True)
-        return outcome
+    numbers = iter(range(rounds * len(chosen)))  # shared by the workers: a step of a range's iterator is atomic
 
-    done: list[Outcome] = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        numbers = iter(range(rounds * len(chosen)))
-        for batch in iter(lambda: [n for n, _ in zip(numbers, range(options.jobs), strict=False)], []):
-            outcomes = [outcome for outcome in pool.map(act, batch) if outcome is not None]
-            done += outcomes
-            if not outcomes:
+    def work(_: int) -> list[Outcome]:
+        outcomes = []
+        for number in numbers:
+            if time.monotonic() > deadline:
                 break
+            outcomes.append(run_round(chosen[number % len(chosen)], options.seed + number // len(chosen)))
+            report(outcomes[-1])
+        return outcomes
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        done = [outcome for outcomes in pool.map(work, range(options.jobs)) for outcome in outcomes]
+    for area in chosen:
+        tally = [outcome.fault for outcome in done if outcome.area == area]
+        print(f"{area:10} {len(tally)} rounds, {sum(map(bool, tally))} failed")
     failed = [outcome for outcome in done if outcome.fault]
     print(f"{len(done) - len(failed)} passed, {len(failed)} failed")
     return bool(failed)
