@@ -124,3 +124,97 @@ def test_an_override_puts_back_only_what_it_set():
     ):
         pass
     assert "max_jobs" not in oneop.settings._assigned
+
+
+INSIDE = """
+import torch, oneop, torch.distributed.tensor
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+def define():
+    op = oneop.define("first_inside(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+    op.register_kernel("cpu")(lambda x: x + 1)
+    return op
+
+def inside(x):
+    define()
+    return oneop.ops.first_inside(x)
+
+x, ops = torch.ones(3), oneop.ops
+print({case})
+assert torch.equal(ops.first_inside(x), x + 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    {
+        "FakeTensorMode().__enter__() and inside(torch.ones(3)).shape": "torch.Size([3])",
+        "make_fx(inside, tracing_mode='fake')(x)(x)": "tensor([2., 2., 2.])",
+        "oneop.compile_job(inside, (x,))(x)": "tensor([2., 2., 2.])",
+        "torch.compile(inside, backend='aot_eager')(x)": "tensor([2., 2., 2.])",
+        "torch.vmap(inside)(x)": "tensor([2., 2., 2.])",
+        "torch.device('meta').__enter__() and inside(x)": "tensor([2., 2., 2.])",
+        "torch.set_default_device('meta') or inside(x)": "tensor([2., 2., 2.])",
+        "torch.inference_mode().__enter__() or inside(x)": "tensor([2., 2., 2.])",
+    }.items(),
+)
+def test_an_op_may_be_defined_inside_a_trace(case, expected):
+    """The DTensor adapter starts with the first op. What it tries out is no part of the caller's trace or device."""
+    body = INSIDE.format(case=case)
+    if "__enter__" in case or "default_device" in case:
+        body = body.replace("assert ", "# ")
+    result = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", body],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.stdout.strip() == expected, result.stdout + result.stderr[-2000:]
+
+
+def test_torch_compile_does_not_look_into_kernels_and_gradients():
+    """After a graph break torch.compile sees each Python frame, also those that the core calls."""
+    code = """
+        import torch, oneop
+        seen = []
+
+        def kernel(x):
+            seen.append(("kernel", torch.compiler.is_compiling()))
+            return inner(x)
+
+        def inner(x):
+            return x * 2
+
+        op = oneop.define("looked_into(Tensor x) -> Tensor y", infer="elementwise")
+        op.register_kernel("cpu", language="torch")(kernel)
+
+        other = oneop.define("looked_into_too(Tensor x) -> Tensor y", infer="elementwise")
+        other.register_kernel("cpu")(lambda x: x * 2)
+
+        @other.register_grad
+        def grad(ctx, dy):
+            seen.append(("grad", torch.compiler.is_compiling()))
+            return dy * 2
+
+        @torch.compile(backend="eager")
+        def run(x):
+            for _ in range(1):
+                try:  # a break in here makes the compiler leave this frame alone, and look at those below it
+                    torch._dynamo.graph_break()
+                    y = oneop.ops.looked_into_too(oneop.ops.looked_into(x)).sum()
+                    y.backward()
+                finally:
+                    seen.append(("run", False))
+
+        x = torch.ones(3, requires_grad=True)
+        run(x)
+        print(x.grad, {place for place, compiling in seen if compiling})
+        counts = torch._dynamo.testing.CompileCounter()
+        print(torch.compile(kernel, backend=counts)(x.detach()), counts.frame_count > 0)  # the author's own is compiled
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert result.stdout == "tensor([4., 4., 4.]) set()\ntensor([2., 2., 2.]) True\n", result.stderr[-2000:]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from oneop._build.cache import cache_root, cannot_write, make_dir, read_json
 from oneop._build.library import Library, build, build_inline
 from oneop._build.sources import sha_of
+from oneop._modes import untraced
 from oneop._runtime import core, find_op, forget_ops, loaded_libraries, tell_defined
 from oneop.errors import LoadError
 
@@ -51,6 +52,7 @@ _opened: dict[Path, str] = {}
 _lock = threading.RLock()
 
 
+@untraced
 def load(
     library: Library | StrPath, sources: Sequence[StrPath] | StrPath | None = None, **options: Any
 ) -> LoadedLibrary:
@@ -76,6 +78,7 @@ def load(
     return _load_file(path, str(path))
 
 
+@untraced
 def load_inline(name: str, cpp_sources: str | Sequence[str] = (), **options: Any) -> LoadedLibrary:
     """Build and load a library from source texts; `options` are those of `oneop.build`, and `cuda_sources`."""
     return load(build_inline(name, cpp_sources, **options))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from oneop._modes import untraced, without_modes
 from oneop.errors import OpNotFoundError
 from oneop.settings import settings
 
@@ -113,13 +114,16 @@ def after_defining(hook: Callable[[Iterable[str]], None]) -> None:
     """Have `hook(names)` called for ops that were defined or redefined; now for those that are there."""
     _defined_hooks.append(hook)
     if _ready is not None:
-        hook(_ready.op_names())
+        with without_modes():
+            hook(_ready.op_names())
 
 
+@untraced
 def tell_defined(names: Iterable[str]) -> None:
     """Tell the hooks about ops that were defined, changed, or put back."""
-    for hook in _defined_hooks:
-        hook(names)
+    with without_modes():
+        for hook in _defined_hooks:
+            hook(names)
 
 
 trace_hooks: list[Callable[[], None]] = []  # called when torch.compile traces a call of an op

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from oneop._modes import untraced
 from oneop._runtime import after_defining, after_loading, core, find_op, tell_defined
 from oneop.authoring import batching, book, cache_keys, effects, grad, independence, infer, inline, kernels, sbp
 from oneop.authoring.binding import Source, source_of, source_of_caller
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@untraced
 def define(
     schema: str,
     *,
@@ -168,6 +170,7 @@ def _name(op: Op) -> str:
     return str(op.__name__)  # type: ignore[attr-defined]
 
 
+@untraced
 def register_kernel(
     op: Op,
     device: kernels.Devices = None,
@@ -192,6 +195,7 @@ def register_kernel(
     """
     caller = source_of_caller(1)
 
+    @untraced
     def register(function: F) -> F:
         kernels.register(
             _name(op),
@@ -208,6 +212,7 @@ def register_kernel(
     return register
 
 
+@untraced
 def register_source(
     op: Op,
     device: str,
@@ -234,6 +239,7 @@ def register_source(
     )
 
 
+@untraced
 def register_infer(op: Op, function: F) -> F:
     """Register how outputs follow from inputs: a function of specs and attributes that returns shapes or specs."""
     source = source_of(function, source_of_caller(1))
@@ -243,6 +249,7 @@ def register_infer(op: Op, function: F) -> F:
     return function
 
 
+@untraced
 def register_check(op: Op, function: F) -> F:
     """Register a check of specs and attributes: it raises, or returns False or what is wrong, to refuse a call."""
     source = source_of(function, source_of_caller(1))
@@ -252,6 +259,7 @@ def register_check(op: Op, function: F) -> F:
     return function
 
 
+@untraced
 def register_sbp(op: Op, *signatures: Any) -> Any:
     """Register how the op may be split over devices, in place of what was said before.
 
@@ -273,6 +281,7 @@ def register_sbp(op: Op, *signatures: Any) -> Any:
     return signatures[0] if is_function else None
 
 
+@untraced
 def register_size_attrs(op: Op, **sizes: str) -> None:
     """Declare attributes that hold sizes: `rows="y[0]"` for the size of an axis of a tensor, `shape="y"` for its shape.
 
@@ -284,6 +293,7 @@ def register_size_attrs(op: Op, **sizes: str) -> None:
     book.publish(replace(page, op=replace(own, size_attrs=read)))
 
 
+@untraced
 def register_grad(op: Op, function: F | None = None, *, saves: Iterable[str] | None = None) -> Any:
     """Register the gradient: `def grad(ctx, dy): return dx`, with one gradient for each output and each input.
 
@@ -292,6 +302,7 @@ def register_grad(op: Op, function: F | None = None, *, saves: Iterable[str] | N
     """
     caller = source_of_caller(1)
 
+    @untraced
     def register(function: F) -> F:
         name = _name(op)
         source = source_of(function, caller)
@@ -304,6 +315,7 @@ def register_grad(op: Op, function: F | None = None, *, saves: Iterable[str] | N
     return register if function is None else register(function)
 
 
+@untraced
 def register_jvp(op: Op, function: F) -> F:
     """Register the forward-mode rule: `def jvp(ctx, dx): return dy`, with one tangent for each input and output."""
     name = _name(op)
@@ -314,6 +326,7 @@ def register_jvp(op: Op, function: F) -> F:
     return function
 
 
+@untraced
 def register_vmap(op: Op, function: F) -> F:
     """Register how it runs on batches: `def rule(info, in_dims, x, **attrs): return y, out_dim`, as torch has it."""
     batching.set_rule(_name(op), function)

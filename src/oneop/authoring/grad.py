@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from oneop._modes import untraced
 from oneop.authoring.binding import Source
 from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import group_values
@@ -64,6 +65,7 @@ def grad_fields(
         )
     kept = [name for name in tensors if name in asked]
 
+    @untraced
     def bind(
         input_counts: Sequence[int], output_counts: Sequence[int], attrs: Mapping[str, Any], needs: Sequence[bool]
     ) -> Callable[..., list[torch.Tensor | None]]:
@@ -71,6 +73,7 @@ def grad_fields(
         saved_sides = [(arg, count) for arg, count in sides if arg.name in kept]
         saved_args, saved_counts = [arg for arg, _ in saved_sides], [count for _, count in saved_sides]
 
+        @untraced
         def call(
             saved: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], wanted: Sequence[bool]
         ) -> list[torch.Tensor | None]:

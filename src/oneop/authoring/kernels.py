@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
+from oneop._modes import untraced_copy
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.book import KernelPage, add_kernel, schema_of
 from oneop.authoring.schema import Schema
@@ -108,7 +109,7 @@ def _text_of(when: Callable[..., Any], source: Source) -> str:
 def _numpy(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
     taken = taken_by(function, schema, "kernel", source)
     return "numpy", {
-        "function": function,
+        "function": untraced_copy(function),
         "attrs": list(taken.attrs),
         "takes_out": taken.out,
         "dtype_of": numpy_dtype,
@@ -148,7 +149,7 @@ def _triton(schema: Schema, function: Callable[..., Any], source: Source) -> tup
 def _on_tensors(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
     taken = taken_by(function, schema, "kernel", source)
     return "torch", {
-        "function": function,
+        "function": untraced_copy(function),
         "attrs": list(taken.attrs),
         "takes_out": taken.out,
         "arranges": taken.out,  # whoever writes into memory will read it too

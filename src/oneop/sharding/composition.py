@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 from torch.distributed.tensor import DTensor, Partial, Replicate
-from torch.utils._python_dispatch import _disable_current_modes
 
+from oneop._modes import without_modes
 from oneop._runtime import dtypes_of, find_op
 from oneop.registry import get_op
 from oneop.sbp import split_axis
@@ -40,7 +40,7 @@ def run(name: str, arguments: Sequence[Any]) -> Any:
         argument: dtypes_of(kind, value) if kind == "dtype" else value
         for argument, kind, value in zip(schema[len(args) :], types, arguments[len(args) :], strict=False)
     }
-    with _disable_current_modes():
+    with without_modes():
         call, specs = dtensor.call_of(op, args, kwargs)
         plan = dtensor.plan_call(call, specs, is_linear=True)
         dtensor.keep_plan(call, plan, specs, kwargs.values())

@@ -35,13 +35,13 @@ from torch.distributed.tensor._op_schema import (
 )
 from torch.distributed.tensor._redistribute import redistribute_local_tensor
 from torch.distributed.tensor._utils import ExplicitRedistributionContext
-from torch.utils._python_dispatch import _disable_current_modes
 
 try:  # the one that DTensor uses
     from torch.utils import _cxx_pytree as pytree
 except ImportError:
     from torch.utils import _pytree as pytree  # type: ignore[no-redef]
 
+from oneop._modes import without_modes
 from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
@@ -159,7 +159,7 @@ class _Strategy:
 
     def __call__(self, schema: OpSchema) -> OpStrategy:
         self.was_asked = True
-        with _disable_current_modes():  # whoever traces the call does not trace how it is planned
+        with without_modes():  # whoever traces the call does not trace how it is planned
             call, specs = read_schema(self._op, self._overload, schema)
             plan = plan_call(call, specs)
             keep_plan(call, plan, specs, schema.kwargs_schema.values())
@@ -418,7 +418,7 @@ def _ask(op: OpDef, overload: Any, info: Any, coordinate: Sequence[int] | None) 
         args = pytree.tree_unflatten(pytree.tree_leaves(args, is_leaf=_is_spec), info.args_tree_spec)
     groups = [_specs_of(item) for item in args]
     groups += [[] for _ in range(len(op.inputs) - len(groups))]
-    with _disable_current_modes():
+    with without_modes():
         call = make_call(op, overload, groups, dict(info.schema.kwargs_schema))
         outputs = [spec.placements for spec in _listed(sharding.output_spec)]
         chosen = Candidate(signatures=(), inputs=call.placements, outputs=outputs, costs=[], moved=0)
@@ -465,7 +465,7 @@ def whole_outputs(call: ShardedCall, specs: Sequence[DTensorSpec], kwargs: dict[
     """Return shape and stride of the whole outputs, with symbols where the inputs' shapes have them."""
     rest = iter(specs)
     groups = [[(tuple(next(rest).tensor_meta.shape), dtype) for _, dtype in group] for group in call.groups]  # type: ignore[union-attr]
-    with _disable_current_modes():
+    with without_modes():
         shapes = [shape for shape, _ in _whole_outputs(call.op, call.overload, groups, kwargs)]
     return [(torch.Size(shape), _contiguous_stride(shape)) for shape in shapes]
 
