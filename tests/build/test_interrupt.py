@@ -9,7 +9,11 @@ import pytest
 
 from oneop._build.library import build
 
-BUILD = 'from oneop._build.library import build; build("slow", ["slow.cpp", "other.cpp"])'
+BUILD = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started the tests may ignore it, as nohup does
+from oneop._build.library import build; build("slow", ["slow.cpp", "other.cpp"])
+"""
 
 
 @pytest.fixture
