@@ -5,6 +5,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <chrono>
@@ -40,7 +41,22 @@ void* current_stream(c10::Device device) {
              : c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
 }
 
+// Adds one to step counts. `_foreach_add_` would call torch once for each of them.
+void add_one(at::TensorList counts) {
+  for (const at::Tensor& count : counts) {
+    TORCH_CHECK(count.scalar_type() == at::kFloat && count.numel() == 1,
+                "expected a float32 number");
+    ++*count.mutable_data_ptr<float>();
+  }
+}
+
 }  // namespace
+
+TORCH_LIBRARY_FRAGMENT(oneop_jobs, m) {
+  m.def("add_one_(Tensor(a!)[] counts) -> ()");
+  m.impl("add_one_", c10::DispatchKey::CPU, &add_one);
+  m.impl("add_one_", c10::DispatchKey::Meta, [](at::TensorList) {});
+}
 
 JobGate::JobGate(const std::string& job, std::shared_ptr<JobLock> variables, bool changes)
     : turn_("job " + in_quotes(job), false),

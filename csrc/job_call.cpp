@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "error.h"
 #include "python_error.h"
@@ -35,6 +36,7 @@ struct JobCall {
   std::vector<Slot> outputs;
   bool as_tuple;
   uint64_t epoch;  // of the registry when the ops were last seen to be those that were traced
+  Training training;
   int64_t users = 1;
 };
 
@@ -123,9 +125,33 @@ class Placement {
   JobCall& call_;
 };
 
-void run_between(JobCall& call, const Pointers& input_data, const Pointers& output_data) {
+void set_rate(const Training& training) {
+  const Gil gil;
+  PyObject* done = PyObject_CallNoArgs(training.set_rate.get());
+  if (done == nullptr) {
+    python_error error;
+    error.persist();  // the GIL may be released before it is handled
+    throw error;
+  }
+  Py_DECREF(done);
+}
+
+// `failed_at` is set if a step throws. It is read here: after the gate the program is another's.
+void run_between(JobCall& call, const Pointers& input_data, const Pointers& output_data,
+                 std::optional<size_t>* failed_at) {
   const Placement placement(call, input_data, output_data);
-  call.program->run();
+  if (call.training.set_rate != nullptr) {
+    set_rate(call.training);
+  }
+  try {
+    call.program->run();
+  } catch (...) {
+    *failed_at = call.program->failed_at();
+    throw;
+  }
+  if (call.training.count.defined()) {
+    ++*call.training.count.mutable_data_ptr<int64_t>();
+  }
   for (size_t i = 0; i < output_data.size(); ++i) {
     const Slot& slot = call.outputs[i];
     if (!Placement::can_move(slot, output_data[i])) {
@@ -146,7 +172,8 @@ class InGate {  // leaves it at the end
 };
 
 // Runs without the GIL, unless all steps are kernels that would take it back at once.
-void run_in_turn(JobCall& call, const Pointers& input_data, const Pointers& output_data) {
+void run_in_turn(JobCall& call, const Pointers& input_data, const Pointers& output_data,
+                 std::optional<size_t>* failed_at) {
   JobGate& gate = call.program->gate();
   if (call.program->holds_gil()) {
     if (!gate.try_enter()) {
@@ -154,17 +181,17 @@ void run_in_turn(JobCall& call, const Pointers& input_data, const Pointers& outp
       gate.enter();
     }
     const InGate inside(gate);
-    run_between(call, input_data, output_data);
+    run_between(call, input_data, output_data, failed_at);
   } else {
     ReleaseGil released;
     gate.enter();
     const InGate inside(gate);
-    run_between(call, input_data, output_data);
+    run_between(call, input_data, output_data, failed_at);
   }
 }
 
 // Null, with no Python error, where an argument is not what the quick way takes.
-PyObject* run_on(JobCall& call, PyObject* const* args) {
+PyObject* run_on(JobCall& call, PyObject* const* args, std::optional<size_t>* failed_at) {
   Pointers input_data;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     void* data = data_of(args[i], call.inputs[i]);
@@ -181,7 +208,7 @@ PyObject* run_on(JobCall& call, PyObject* const* args) {
   }
   ++call.users;
   const std::unique_ptr<JobCall, decltype(&drop)> used(&call, &drop);
-  run_in_turn(call, input_data, output_data);
+  run_in_turn(call, input_data, output_data, failed_at);
   if (!call.as_tuple) {
     return results[0].release().ptr();
   }
@@ -206,12 +233,25 @@ PyObject* call_method(PyObject* self, PyObject* const* args, size_t nargsf, PyOb
   return result;
 }
 
-PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+// Adds to the exception that is set what a step that failed has changed.
+void explain_failure(const PyShared& explain, size_t failed_at) {
+  const PyShared error = take_exception();
+  PyObject* done =
+      PyObject_CallFunction(explain.get(), "On", error.get(), static_cast<Py_ssize_t>(failed_at));
+  if (done == nullptr) {
+    PyErr_Clear();  // the failure itself matters more
+  }
+  Py_XDECREF(done);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+}
+
+PyObject* call_job(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames,
+                   std::optional<size_t>* failed_at) {
   JobCall* call = reinterpret_cast<JobEntryObject*>(self)->call;
   try {
     if (call != nullptr && kwnames == nullptr && call->epoch == Registry::global().epoch() &&
         PyVectorcall_NARGS(nargsf) == static_cast<Py_ssize_t>(call->inputs.size())) {
-      PyObject* result = run_on(*call, args);
+      PyObject* result = run_on(*call, args, failed_at);
       if (result != nullptr) {
         return result;
       }
@@ -227,6 +267,17 @@ PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, P
     torch::translate_exception_to_python(std::current_exception());
     return nullptr;
   }
+}
+
+PyObject* job_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  JobCall* call = reinterpret_cast<JobEntryObject*>(self)->call;
+  const PyShared explain = call != nullptr ? call->training.explain : nullptr;
+  std::optional<size_t> failed_at;
+  PyObject* result = call_job(self, args, nargsf, kwnames, &failed_at);
+  if (failed_at && explain != nullptr) {
+    explain_failure(explain, *failed_at);
+  }
+  return result;
 }
 
 PyObject* job_new(PyTypeObject* type, PyObject*, PyObject*) {
@@ -302,7 +353,7 @@ bool add_job_entry_type(PyObject* module) {
 bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
                const std::vector<at::Tensor>& inputs, const std::vector<PyObject*>& input_dtypes,
                const std::vector<at::Tensor>& outputs, const std::vector<PyObject*>& output_dtypes,
-               bool as_tuple, uint64_t epoch) {
+               bool as_tuple, uint64_t epoch, Training training) {
   if (!PyObject_TypeCheck(entry, job_type)) {
     return false;
   }
@@ -312,6 +363,7 @@ bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
   call->program = std::move(program);
   call->as_tuple = as_tuple;
   call->epoch = epoch;
+  call->training = std::move(training);
   leave_job(entry);
   reinterpret_cast<JobEntryObject*>(entry)->call = call.release();
   return true;

@@ -179,7 +179,8 @@ py::dict describe_call(const std::string& name, const TensorsByArgument& inputs,
 void enter(const py::object& entry, const std::shared_ptr<JobProgram>& program,
            const std::vector<at::Tensor>& inputs, const py::list& input_dtypes,
            const std::vector<at::Tensor>& outputs, const py::list& output_dtypes, bool as_tuple,
-           uint64_t epoch) {
+           uint64_t epoch, const std::optional<at::Tensor>& count, const py::object& set_rate,
+           const py::object& explain) {
   const auto pointers = [](const py::list& list) {
     std::vector<PyObject*> all;
     for (const py::handle item : list) {
@@ -187,8 +188,12 @@ void enter(const py::object& entry, const std::shared_ptr<JobProgram>& program,
     }
     return all;
   };
+  const auto shared = [](const py::object& object) {
+    return object.is_none() ? PyShared() : share(object.ptr());
+  };
+  Training training{shared(set_rate), count.value_or(at::Tensor()), shared(explain)};
   if (!enter_job(entry.ptr(), program, inputs, pointers(input_dtypes), outputs,
-                 pointers(output_dtypes), as_tuple, epoch)) {
+                 pointers(output_dtypes), as_tuple, epoch, std::move(training))) {
     throw py::type_error("expected a JobEntry");
   }
 }
@@ -229,7 +234,7 @@ void bind_jobs(py::module_& m) {
         py::arg("output_counts"), py::arg("attrs"), py::arg("device_type"));
   m.def("enter_job", &enter, py::arg("entry"), py::arg("program"), py::arg("inputs"),
         py::arg("input_dtypes"), py::arg("outputs"), py::arg("output_dtypes"), py::arg("as_tuple"),
-        py::arg("epoch"));
+        py::arg("epoch"), py::arg("count"), py::arg("set_rate"), py::arg("explain"));
   m.def("leave_job", [](const py::object& entry) { leave_job(entry.ptr()); }, py::arg("entry"));
 }
 

@@ -136,7 +136,15 @@ class Job(JobEntry):
             return
         as_tuple = not compiled.traced.output_spec.is_leaf()
         core().enter_job(
-            self, bound.program, bound.inputs, dtypes[0], bound.outputs, dtypes[1], as_tuple, compiled.epoch
+            self,
+            bound.program,
+            bound.inputs,
+            dtypes[0],
+            bound.outputs,
+            dtypes[1],
+            as_tuple,
+            compiled.epoch,
+            *compiled.around_steps(),
         )
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
@@ -183,7 +191,6 @@ def _takes_arrays_only(compiled: CompiledJob, signature: Signature) -> bool:
     bound = compiled.bound
     plain = (
         bound is not None
-        and compiled.traced.optimizer is None
         and not compiled.traced.watches
         and not signature.is_callback
         and not compiled.traced.changed_inputs

@@ -17,6 +17,7 @@ from oneop.jobs.plan_view import PlanView
 from oneop.jobs.planner import JobPlan, plan_job
 from oneop.jobs.program import BoundJob, bind_job
 from oneop.jobs.ranks import alike_on_all_ranks
+from oneop.jobs.schedule import is_constant
 from oneop.jobs.schema import is_op, is_ours
 from oneop.jobs.session import Draft, Session, current_session
 from oneop.jobs.trace import TracedJob, TraceRequest, trace_job
@@ -96,6 +97,19 @@ class CompiledJob:
                 for value, old in zip(self.traced.held, before, strict=bool(before)):
                     value.copy_(old)
 
+    def around_steps(self) -> tuple[torch.Tensor | None, Callable[[], None] | None, Callable[..., None] | None]:
+        """Return what the quick way does around the steps, as `_step` does here.
+
+        These are the count, how to set the rate, and how to explain a failure. A rate that never changes is set now.
+        """
+        traced = self.traced
+        if traced.optimizer is None or traced.count is None:
+            return None, None, self._explain if traced.changes_held else None
+        if not is_constant(traced.optimizer.schedule):
+            return traced.count.value, self._set_rate, self._explain
+        self._set_rate()
+        return traced.count.value, None, self._explain
+
     # --- one step, in the gate --------------------------------------------------------------------------------------
 
     def _step(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -106,7 +120,7 @@ class CompiledJob:
             outputs, changed = self._run_bound(inputs) if self.bound else self._run_function(inputs)
         except BaseException as error:
             if traced.changes_held:
-                error.add_note(self._what_failed(versions))
+                self._explain(error, self.bound.program.failed_at if self.bound else 0, versions)
             raise
         if traced.count is not None:
             traced.count.value += 1
@@ -138,12 +152,11 @@ class CompiledJob:
         with no_modes(), torch.no_grad():
             return list(self._function(given, list(self.traced.held), rates)), given
 
-    def _what_failed(self, versions: Sequence[int]) -> str:
-        """Say what a step that failed has changed."""
+    def _explain(self, error: BaseException, failed: int, versions: Sequence[int] = ()) -> None:
+        """Add to the error of a step what the step has changed; `failed` is the number of the program's step."""
         traced = self.traced
         half: list[str] = []
         if self.bound is not None:
-            failed = self.bound.program.failed_at
             spans = list(zip([0, *self.bound.ends], self.bound.ends, self.bound.plan.steps, strict=False))
             changed = traced.held_changed_by({step.node for _, end, step in spans if end <= failed})
             half = traced.held_changed_by({step.node for start, end, step in spans if start <= failed < end})
@@ -153,7 +166,7 @@ class CompiledJob:
         parts = [f"it had changed {', '.join(changed)}"] if changed else []
         parts += [f"it failed while changing {', '.join(half)}"] if half else []
         what = ", and ".join(parts) or "it changed no variable"
-        return f'job "{traced.name}": the step failed and does not count; {what}'
+        error.add_note(f'job "{traced.name}": the step failed and does not count; {what}')
 
     # --- the plan ---------------------------------------------------------------------------------------------------
 

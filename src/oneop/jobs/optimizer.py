@@ -187,7 +187,11 @@ class Adam(Optimizer):
         is_fused: bool,
     ) -> None:
         """Step along the corrected means."""
-        torch._foreach_add_([state["step"] for state in states], 1)
+        steps = [state["step"] for state in states]
+        if is_fused and all(step.device.type == "cpu" for step in steps):
+            torch.ops.oneop_jobs.add_one_(steps)
+        else:
+            torch._foreach_add_(steps, 1)
         if not is_fused:
             for value, grad, state in zip(values, grads, states, strict=True):
                 self._update_one(value, grad, state, rate)
@@ -198,7 +202,7 @@ class Adam(Optimizer):
             [state["mean"] for state in states],
             [state["square"] for state in states],
             [],
-            [state["step"] for state in states],
+            steps,
             lr=rate,
             beta1=self._betas[0],
             beta2=self._betas[1],
