@@ -12,7 +12,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.cpp' -o -name '*.cu')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test torture lint format bench docs dist sanitize sanitize-gpu clean
+.PHONY: help setup core demo test torture lint format bench docs dist sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -66,6 +66,11 @@ dist: $(installed) ## build sdist and wheel, and try the wheel in an environment
 sanitize: $(installed) ## run the SDK tests under the address and undefined-behaviour sanitizers
 	ONEOP_TEST_CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1" \
 	  $(python) -m pytest tests/sdk $(ARGS)
+
+sanitize-core: $(installed) ## run torture with a core compiled for the thread sanitizer, then the address sanitizer; MINUTES=5
+	for sanitizer in thread address; do \
+	  $(python) -m tests.torture --area calls --area jobs --sanitizer $$sanitizer --minutes $(or $(MINUTES),5) \
+	    $(if $(SEED),--seed $(SEED)) $(ARGS) || exit 1; done
 
 sanitize-gpu: $(installed) ## run the GPU tests under compute-sanitizer; needs a CUDA device
 	@$(core)

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 import oneop
 from oneop.errors import SbpError
+from oneop.jobs.session import current_session
 
 from .definitions import LOG
 from .observe import Difference, compare, observe
@@ -269,6 +270,56 @@ def global_job(program: Program) -> None:
             raise Difference(f"side effects {LOG}, expected {expected.log}")
 
 
+def train_job(program: Program) -> None:
+    """A train job of which w is the variable: three steps, by position and keyword, against steps with autograd."""
+    from oneop import typing as tp
+
+    x, y, w = inputs_of(program.seed)
+    rate = 0.125
+
+    def loss_of(x: Any, y: Any, w: Any) -> Any:
+        parts = [(value * (i + 1)).sum() for i, value in enumerate(program(x, y, w)) if value.requires_grad]
+        return sum(parts) if parts else None
+
+    def step(weight: torch.Tensor) -> tuple[Any, torch.Tensor]:
+        leaf = weight.clone().requires_grad_()
+        loss = loss_of(x.clone(), y.clone(), leaf)
+        if loss is None:
+            return None, weight
+        [grad] = torch.autograd.grad(loss, [leaf], allow_unused=True)
+        return (None, weight) if grad is None else (loss.detach(), weight - rate * grad)
+
+    if not program.has_gradients or step(w)[0] is None:
+        return
+
+    def body(x: Any, y: Any) -> Any:
+        variable = oneop.get_variable("w", (4,), initializer=lambda shape, dtype: w.clone())
+        loss = loss_of(x, y, variable)
+        oneop.optimizer.SGD(rate, momentum=0).minimize(loss)
+        return loss
+
+    matrix = tp.Numpy.Placeholder((3, 4), dtype=oneop.float32)
+    body.__annotations__ = {"x": matrix, "y": matrix, "return": tp.Numpy}
+    oneop.clear_default_session()
+    made = oneop.global_function(type="train")(body)
+    given = {"x": x.numpy(), "y": y.numpy()}
+    expected = w
+    for position, call in enumerate((lambda: made(**given), lambda: made(*given.values()), lambda: made(**given))):
+        torch.manual_seed(position)
+        LOG.clear()
+        loss, expected = step(expected)
+        log = list(LOG)
+        torch.manual_seed(position)
+        LOG.clear()
+        found = call()
+        [weight] = [value for name, value in current_session().tensors() if name == "variable/w"]
+        for what, one, other in (("loss", torch.from_numpy(found), loss), ("w", weight, expected)):
+            if not torch.allclose(one, other, rtol=1e-3, atol=1e-4, equal_nan=True):
+                raise Difference(f"step {position} of the train job: {what} is {one}, expected {other}")
+        if LOG != log:
+            raise Difference(f"side effects {LOG}, expected {log}")
+
+
 #: torch.func.functionalize does not take custom ops that change an argument; its compilers do, in another way.
 #: Programs that change an input or log cannot be run twice, as recomputation does.
 _TWICE = frozenset({"changes an input", "effect"})
@@ -287,6 +338,7 @@ ROUTES = {
         Route("make_fx", traced, 1),
         Route("job", job, 1),
         Route("job on arrays", global_job, 1, _CHANGES),
+        Route("train job", train_job, 1, _CHANGES),
         Route("compile", _compiled("aot_eager", None, (3, 5, 2, 7)), 2),
         Route("compile dynamic", _compiled("aot_eager", True, (3, 5, 2, 7)), 2),
         Route("redefined", redefined, 2),

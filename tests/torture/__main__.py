@@ -2,6 +2,7 @@
 
     python -m tests.torture --minutes 20 --seed 1
     python -m tests.torture --area calls --seed 17 --rounds 1     # repeat one round
+    python -m tests.torture --area calls --sanitizer thread       # look for races too
 
 A round is fully determined by its area and seed, as far as threads allow. It fails if a result is wrong, if its process
 dies, or if it does not end in time.
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.torture import areas
+from tests.torture.sanitizers import SANITIZERS, prepare
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 300
@@ -94,7 +96,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="start no round after this many")
     parser.add_argument("--rounds", type=int, help="rounds of each area (default: 1, with --minutes no limit)")
     parser.add_argument("--jobs", type=int, default=2, help="rounds at a time (default: 2)")
+    parser.add_argument("--sanitizer", choices=list(SANITIZERS), help="compile the core and libraries with it")
     options = parser.parse_args()
+    if options.sanitizer:
+        prepare(SANITIZERS[options.sanitizer])
     chosen = options.area or area_names()
     rounds = options.rounds or (10**9 if options.minutes else 1)
     deadline = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")

@@ -103,6 +103,11 @@ def page_of(name: str, library: str) -> Page:
     )
 
 
+def pages_of(name: str) -> list[Page]:
+    """Return what each library in Python says about an op."""
+    return [page_of(name, library) for known, library in [*_pages] if known == name]
+
+
 def definition_of(name: str) -> OpPage | None:
     """Return the definition of an op if it is Python's."""
     library = core().op_info(name)["source"]["library"]

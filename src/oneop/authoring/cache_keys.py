@@ -7,7 +7,8 @@ is added to the keys:
 - AOTAutograd cache (the traced forward and backward): also the digest of all ops, since tracing runs gradients and
   compositions, and those may call any op.
 - AOTInductor and `torch.export` trace again at each call and have no such cache.
-- In memory torch keeps compiled code by Python function. It is dropped when an op changes that was traced before.
+- In memory torch keeps compiled code by Python function. It is dropped when an op changes that was traced before. What
+  functions capture is guarded, as torch guards what compiled functions read: see captures.py.
 
 Both disk caches make their keys from `FxGraphHashDetails`, which all torch versions that we support have; a subclass
 serves AOTAutograd. Where an op holds a value that cannot be digested, the caches are bypassed for its graphs, as torch
@@ -28,7 +29,8 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import after_defining, core
+from oneop._runtime import after_defining, core, trace_hooks
+from oneop.authoring.captures import captured, guard_captured
 from oneop.authoring.identity import identity_of, identity_of_all
 
 _MODULE = "torch._inductor.codecache"
@@ -145,3 +147,5 @@ def install() -> None:
     else:
         sys.meta_path.insert(0, _AfterImport())
     after_defining(_forget_compiled)
+    after_defining(captured.watch)
+    trace_hooks.append(guard_captured)

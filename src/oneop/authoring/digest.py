@@ -12,6 +12,7 @@ file changes nothing.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dis
 import enum
 import functools
@@ -21,7 +22,7 @@ import struct
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,23 @@ def digest_of(*values: object) -> str:
     return reader.hexdigest()
 
 
+def bindings_of(*values: object) -> list[tuple[Mapping[str, Any] | types.CellType, str]]:
+    """Return where functions find what they use: (globals, name), (a closure's cell, ""), (attributes, name).
+
+    Those of installed packages are left out, and globals that the functions' code assigns to. So is what comes after a
+    value that cannot be digested.
+    """
+    reader = _Reader()
+    with contextlib.suppress(Undigestible, RecursionError):
+        for value in values:
+            reader.read(value)
+    return [(owner, name) for owner, name in reader.bindings if name not in reader.assigned]
+
+
 class _Reader:
     def __init__(self) -> None:
+        self.bindings: list[tuple[Mapping[str, Any] | types.CellType, str]] = []
+        self.assigned: set[str] = set()
         self._hash = hashlib.sha256(sys.version.encode())
         self._seen: dict[int, int] = {}  # values being read or read already, by number: graphs may have cycles
         self._alive: list[object] = []  # so that no id is used twice
@@ -123,6 +139,8 @@ class _Reader:
         self.read(function.__defaults__)
         self.read(function.__kwdefaults__)
         self._all("closure", function.__closure__ or ())
+        if not is_installed(function.__module__):
+            self.bindings += [(cell, "") for cell in function.__closure__ or ()]
         attributes = {name: one for name, one in vars(function).items() if name != "__wrapped__"}
         self.read(attributes)
         if is_installed(function.__module__):
@@ -139,14 +157,17 @@ class _Reader:
             known = builtins if isinstance(builtins, dict) else vars(builtins)
             return self._put("builtin" if name in known else "absent", name.encode())
         value = scope[name]
+        self.bindings.append((scope, name))
         while isinstance(value, types.ModuleType) and rest and not is_installed(value.__name__):
             name = rest.pop(0)
             if name not in vars(value):
                 return self._put("absent", name.encode())
+            self.bindings.append((vars(value), name))
             value = vars(value)[name]
         self.read(value)
 
     def _code(self, code: types.CodeType) -> None:
+        self.assigned.update(str(step.argval) for step in dis.get_instructions(code) if step.opname == "STORE_GLOBAL")
         self._put("code", code.co_code)
         facts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         for part in (facts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars):
@@ -229,6 +250,8 @@ class _Reader:
             base.__flags__ & _HEAP_TYPE and not vars(base).get("__slots__") for base in written
         ):
             raise Undigestible(f"a {cls.__module__}.{cls.__qualname__}")
+        if not is_installed(cls.__module__):
+            self.bindings += [(vars(value), name) for name in vars(value)]
         self._all("instance", [cls, vars(value)])
 
 

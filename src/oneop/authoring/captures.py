@@ -1,0 +1,98 @@
+"""Guards on what functions of ops capture: a global, a variable of an enclosing function, an attribute of an object.
+
+A gradient, an inference rule or a composition (language="torch") becomes part of a compiled program when torch traces
+it, with the values that it reads. If one of them is bound to something else, eager calls follow, and so must compiled
+ones. torch.compile guards on what it reads itself; what other tracers read after it, only this file knows.
+
+A name that is bound again is noticed, contents that are changed in place (of a list, say) are not.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from oneop.authoring import batching, book
+from oneop.authoring.digest import bindings_of
+
+_PLAIN = (bool, int, float, complex, str, bytes)
+_Place = tuple[Mapping[str, Any] | types.CellType, str]
+
+
+class Captured:
+    """All values that functions of ops capture. `generation` changes when one of them is another."""
+
+    def __init__(self) -> None:
+        """Watch nothing."""
+        self._generation = 0
+        self._unread: set[str] = set()  # ops whose functions were not looked at yet
+        self._places: dict[str, list[_Place]] = {}  # by op
+        self._values: list[tuple[_Place, object]] = []  # what each place had
+
+    def watch(self, names: Iterable[str]) -> None:
+        """Watch what the functions of these ops capture, from the next trace on."""
+        self._unread.update(names)
+
+    def start(self) -> bool:
+        """Look at the ops that are new, for a trace that begins; tell whether there is anything to guard."""
+        if self._unread:
+            for name in [*self._unread]:
+                self._places[name] = bindings_of(*_traced_functions(name))
+            self._unread.clear()
+            places = {(id(owner), name): (owner, name) for all_of in self._places.values() for owner, name in all_of}
+            self._values = [(place, _value_at(place)) for place in places.values()]
+        return bool(self._values)
+
+    @property
+    def generation(self) -> int:
+        """The number of changes so far. A guard of compiled code reads it at each call."""
+        if not all([_value_at(place) is value for place, value in self._values]):
+            now = [(place, _value_at(place)) for place, _ in self._values]
+            pairs = zip(now, self._values, strict=True)
+            self._generation += not all(_is_same(new, old) for (_, new), (_, old) in pairs)
+            self._values = now
+        return self._generation
+
+
+captured = Captured()
+
+
+def guard_captured() -> None:
+    """Have the code that torch.compile is making checked against `captured` at each call."""
+    from torch._guards import TracingContext
+
+    context = TracingContext.try_get()
+    if context is None or not captured.start():
+        return
+    from torch._dynamo.guards import GuardBuilder
+    from torch._dynamo.source import AttrSource, ImportSource
+
+    package, *path = f"{__name__}.captured.generation".split(".")
+    source: Any = ImportSource(package)
+    for name in path:
+        source = AttrSource(source, name)
+    context.guards_context.dynamo_guards.add(source.make_guard(GuardBuilder.EQUALS_MATCH))
+
+
+def _traced_functions(name: str) -> list[object]:
+    pages = book.pages_of(name)
+    return [
+        *(rule for page in pages for rule in (page.op and page.op.infer, page.grad, page.forward) if rule is not None),
+        *(kernel.fields["function"] for page in pages for kernel in page.kernels if book.is_composition(kernel)),
+        batching.written_rule(name),
+    ]
+
+
+def _value_at(place: _Place) -> object:
+    owner, name = place
+    if not isinstance(owner, types.CellType):
+        return owner.get(name)
+    try:
+        return owner.cell_contents
+    except ValueError:  # it is empty
+        return None
+
+
+def _is_same(one: object, other: object) -> bool:
+    return one is other or (type(one) is type(other) and type(one) in _PLAIN and one == other)

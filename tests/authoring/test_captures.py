@@ -1,0 +1,140 @@
+"""Compiled code follows what the functions of ops capture, as eager calls do."""
+
+import types
+
+import pytest
+import torch
+
+import oneop
+from oneop.authoring.captures import captured
+from oneop.registry import isolated
+
+FACTOR = 2.0
+LABEL = "twice"
+calls = 0
+
+
+class Settings:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def times(self, x):
+        return x * self.factor
+
+
+settings = Settings(2.0)
+module = types.ModuleType("settings_of_a_user")
+module.factor = 2.0
+
+
+def helper(x):
+    return x * FACTOR
+
+
+def other_helper(x):
+    return x * -3
+
+
+def closure():
+    factor = 2.0
+
+    def bind(value):
+        nonlocal factor
+        factor = value
+
+    return bind, lambda x: x * factor
+
+
+def set_global(name, value):
+    globals()[name] = value
+
+
+bind, of_closure = closure()
+
+#: A function, how to make it another (and back).
+CASES = {
+    "global": (lambda x: x * FACTOR, lambda value: set_global("FACTOR", value), (2.0, 3.0)),
+    "int": (lambda x: x * FACTOR, lambda value: set_global("FACTOR", value), (2, 3)),
+    "str": (lambda x: x * (2 if LABEL == "twice" else 3), lambda value: set_global("LABEL", value), ("twice", "no")),
+    "tuple": (lambda x: x * FACTOR[1], lambda value: set_global("FACTOR", value), ((1, 2.0), (1, 3.0))),
+    "closure": (of_closure, bind, (2.0, 3.0)),
+    "attribute": (lambda x: x * settings.factor, lambda value: setattr(settings, "factor", value), (2.0, 3.0)),
+    "method": (lambda x: settings.times(x), lambda value: setattr(settings, "factor", value), (2.0, 3.0)),
+    "object": (
+        lambda x: settings.times(x),
+        lambda value: set_global("settings", value),
+        (Settings(2.0), Settings(3.0)),
+    ),
+    "module": (lambda x: x * module.factor, lambda value: setattr(module, "factor", value), (2.0, 3.0)),
+    "helper": (lambda x: helper(x), lambda value: set_global("helper", value), (helper, other_helper)),
+    "global of a helper": (lambda x: helper(x), lambda value: set_global("FACTOR", value), (2.0, 3.0)),
+}
+
+
+def composition(function):
+    op = oneop.define("captures_op(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel(language="torch")(function)
+
+
+def gradient(function):
+    op = oneop.define("captures_op(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu")(lambda x: x * 1)
+    op.register_grad(lambda ctx, dy: function(dy))
+
+
+def nested(function):
+    """The op that is called captures nothing; one that its composition calls does."""
+    inner = oneop.define("captures_inner(Tensor x) -> Tensor y", infer="elementwise")
+    inner.register_kernel(language="torch")(function)
+    composition(lambda x: oneop.ops.captures_inner(x))
+
+
+def observe(call):
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    y = call(x)
+    y.sum().backward()
+    return y.tolist(), x.grad.tolist()
+
+
+@pytest.mark.parametrize("place", [composition, gradient, nested], ids=lambda place: place.__name__)
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_code_follows(place, case):
+    function, change, values = CASES[case]
+    before = {"FACTOR": FACTOR, "settings": settings, "helper": helper, "LABEL": LABEL}
+    change(values[0])
+    try:
+        with isolated():
+            place(function)
+            torch._dynamo.reset()
+            compiled = torch.compile(lambda x: oneop.ops.captures_op(x), backend="aot_eager", fullgraph=True)
+            seen = []
+            for value in (values[0], values[1], values[0], values[1]):
+                change(value)
+                expected = observe(oneop.ops.captures_op)
+                assert observe(compiled) == expected
+                seen.append(expected)
+            assert seen[0] != seen[1] and seen[:2] == seen[2:]
+    finally:
+        change(values[0])
+        globals().update(before)
+        bind(2.0), setattr(settings, "factor", 2.0)
+
+
+def count_it(x):
+    global calls
+    calls += 1
+    return x * FACTOR
+
+
+def test_equal_values_and_what_a_function_assigns_itself_compile_nothing_again():
+    global FACTOR
+    with isolated():
+        composition(count_it)
+        torch._dynamo.reset()
+        counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+        compiled = torch.compile(lambda x: oneop.ops.captures_op(x), backend=counter)
+        for _ in range(3):
+            FACTOR = float("2.0")  # another object
+            compiled(torch.ones(3))
+        assert counter.frame_count == 1
+        assert captured.generation == captured.generation
