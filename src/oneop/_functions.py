@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
+from oneop._after_import import after_import
 from oneop._runtime import after_loading, core
 
 if TYPE_CHECKING:
     from oneop._core import Function
 
 _functions: dict[str, Function] = {}
-_traceable: set[str] = set()
+_dynamo: Any = None  # the compiler, once it has been imported
 
 
 def find_function(name: str) -> Function:
@@ -19,13 +19,23 @@ def find_function(name: str) -> Function:
     function = _functions.get(name)
     if function is None or not function.signatures:
         function = _functions[name] = _make_function(name)
-        _traceable.discard(name)
-    if "torch._dynamo" in sys.modules and name not in _traceable:
-        # A compiled function records the call; what the functor calls is traced below that. Not before somebody
-        # compiles: the import takes over a second.
-        _traceable.add(name)
-        sys.modules["torch._dynamo"].allow_in_graph(function)
+        if _dynamo is not None:
+            _dynamo.allow_in_graph(function)
     return function
+
+
+def _trace_functions(dynamo: Any) -> None:
+    """Have compiled functions record calls of ours; what a functor calls is traced below that.
+
+    Programs hold functions from before the compiler was imported, so all that there are are made known to it.
+    """
+    global _dynamo
+    _dynamo = dynamo
+    for function in [*_functions.values()]:
+        dynamo.allow_in_graph(function)
+
+
+after_import("torch._dynamo", _trace_functions)
 
 
 def _call_as_op(*call: Any) -> Any:

@@ -22,6 +22,7 @@ from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from oneop._random_replay import encode_call, is_differentiable, outputs_of, refuse, replay, run, sizes_of
 from oneop._runtime import core
+from oneop.authoring.effects import keep_apart
 
 NAMESPACE = "oneop_functions"
 _INT64_MIN = -(2**63)
@@ -178,12 +179,5 @@ def _define() -> Any:
     return library
 
 
-def _keep_apart() -> None:
-    """Have AOTAutograd keep two equal calls of random64 apart: it merges all but the ops of this list, tags or not."""
-    from torch._functorch import compile_utils
-
-    compile_utils.rand_ops.append(torch.ops.oneop_functions.random64)
-
-
 _library = _define()
-_keep_apart()
+keep_apart(torch.ops.oneop_functions.random64)

@@ -162,3 +162,17 @@ def test_ops_of_cpp_may_be_random():
         """,
     )
     assert oneop.get_op("rn_cpp").random and torch.Tag.nondeterministic_seeded in torch.ops.oneop.rn_cpp.default.tags
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("backend", ["aot_eager", "aot_eager_decomp_partition", "inductor"])
+def test_equal_calls_draw_twice_where_gradients_are_needed(language, backend):
+    """AOTAutograd merges equal calls when it divides the graph into forward and backward."""
+    op = noise_op(language)
+    x = torch.ones(50, requires_grad=True)
+    compiled = torch.compile(lambda x: (op(x)[0] + 0, op(x)[0] * 1), backend=backend, fullgraph=True)
+    for _ in range(2):
+        first, second = compiled(x)
+        assert not torch.equal(first, second)
+        [grad] = torch.autograd.grad((first + 2 * second).sum(), [x])
+        torch.testing.assert_close(grad, (first + 2 * second).detach())  # each with its own noise

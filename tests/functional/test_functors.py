@@ -1,5 +1,7 @@
 """What functors may use: calls in place, promotion of types, sequences, random generators."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,17 @@ def test_axes_from_the_end():
     assert [oneop._C.more_axis(x, dim) for dim in (0, 2, -1, -3)] == [0, 2, 2, 0]
     with pytest.raises(RuntimeError, match=r"expected to be in range of \[-3, 2\], but got 3"):
         oneop._C.more_axis(x, 3)
+
+
+def test_a_function_from_before_the_compiler_was_imported(library):
+    """Programs keep functions: `from oneop._C import f` comes before torch.compile imports its compiler."""
+    code = f"""
+import sys, torch, oneop
+oneop.load({str(library.path)!r})
+kept = oneop._C.more_twice
+assert "torch._dynamo" not in sys.modules
+x = torch.ones(3)
+compiled = torch.compile(lambda x: kept(x), backend="aot_eager", fullgraph=True)
+assert torch.equal(compiled(x), kept(x))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

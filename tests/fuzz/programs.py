@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ class Step:
     arguments: tuple[Any, ...]
     changes_input: bool = False  # the changed argument is the input y itself, not a copy
 
+    @property
+    def values(self) -> int:
+        """How many values the line makes."""
+        return 1 if self.op is None else self.op.outputs + (self.op.arguments[0] == "changed")
+
 
 @dataclass
 class Program:
@@ -47,7 +53,22 @@ class Program:
     def features(self) -> frozenset[str]:
         used = {step.op.name: step.op.features for step in self.steps if step.op is not None}
         extra = {"changes an input"} if any(step.changes_input for step in self.steps) else set()
+        if self._has_unused_draw():
+            extra.add("unused draw")
         return frozenset().union(*used.values(), extra)
+
+    def _has_unused_draw(self) -> bool:
+        """Whether no result depends on some call of a random op: compilers leave out such calls, of torch's ops too."""
+        ends = list(itertools.accumulate((step.values for step in self.steps), initial=3))
+        needed = set(self.results)
+        for step, first, end in reversed(list(zip(self.steps, ends, ends[1:], strict=False))):
+            if needed.isdisjoint(range(first, end)):
+                if step.op is not None and "random" in step.op.features:
+                    return True
+                continue
+            for place in step.arguments:
+                needed.update(place if isinstance(place, tuple) else () if place is None else (place,))
+        return False
 
     def __call__(self, x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
         values = [x, y, x * w]
@@ -105,7 +126,7 @@ def make_program(seed: int) -> Program:
         changed = op.arguments[0] == "changed"
         changes_input = changed and chance.random() < 0.4
         steps.append(Step(op, "", arguments, changes_input))
-        count += op.outputs + changed
+        count += steps[-1].values
     # Values that steps made, not the inputs themselves; some stay unused.
     made = list(range(3, count)) or [2]
     results = sorted(chance.sample(made, min(len(made), chance.randint(1, 3))))

@@ -238,7 +238,9 @@ def one_call(run, tensors, attrs, draw, mesh, backward, what):
         close(one.detach(), other.detach(), what)
     differentiable = [i for i, one in enumerate(expected) if one.requires_grad]
     if backward and differentiable:
-        used = [i for i in differentiable if i == differentiable[0] or draw.random.random() < 0.5]
+        # torch.compile wants all outputs that are DTensors used, and says so: https://github.com/pytorch/pytorch/issues/172556
+        all_used = "compiled" in what
+        used = [i for i in differentiable if all_used or i == differentiable[0] or draw.random.random() < 0.5]
         weights = [
             torch.linspace(-1, 1, expected[i].numel(), dtype=expected[i].dtype).reshape(expected[i].shape) for i in used
         ]

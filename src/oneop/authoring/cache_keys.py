@@ -18,22 +18,18 @@ does for graphs that it cannot key. Should a torch have no such class, its cache
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
 import torch
 
+from oneop._after_import import after_import
 from oneop._runtime import after_defining, core, trace_hooks
 from oneop.authoring.captures import captured, guard_captured
 from oneop.authoring.identity import identity_of, identity_of_all
-
-_MODULE = "torch._inductor.codecache"
 
 
 def ops_in(graph_module: torch.fx.GraphModule | None) -> list[str]:
@@ -95,30 +91,6 @@ def _extend(codecache: ModuleType) -> None:
     details.__init__ = __init__
 
 
-class _AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Extends the module when somebody imports it: it is large, and most programs compile nothing."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name != _MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        self._loader = spec.loader
-        spec.loader = self
-        return spec
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        _extend(module)
-
-
 def _forget_compiled(names: Iterable[str]) -> None:
     """Drop compiled code from memory when an op changes that was traced. What never was, no compiled code contains."""
     changed = list(names)
@@ -142,10 +114,7 @@ def _forget_compiled(names: Iterable[str]) -> None:
 
 def install() -> None:
     """Extend torch's keys, now or when torch first makes one."""
-    if _MODULE in sys.modules:
-        _extend(sys.modules[_MODULE])
-    else:
-        sys.meta_path.insert(0, _AfterImport())
+    after_import("torch._inductor.codecache", _extend)
     after_defining(_forget_compiled)
     after_defining(captured.watch)
     trace_hooks.append(guard_captured)

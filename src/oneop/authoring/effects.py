@@ -1,13 +1,23 @@
-"""Ops that are called for what they do: torch's compilers keep every call of them, in order.
+"""Ops whose calls torch's compilers may not merge: those that are called for what they do, and random ones.
+
+An op that is called for what it does is kept at every call, in order.
 
 Such an op gets an effect in torch's sense: functionalization threads a token through all calls with effects, and dead
 code elimination leaves them alone. Ops that change an argument in place need none, since the change is a use.
+
+A random op has torch's tag for them. That is not enough: where gradients are needed AOTAutograd replaces two equal calls
+by one, tag or not, except for ops of a list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+import torch
+from torch._ops import OpOverloadPacket
+
+from oneop._after_import import after_import
 from oneop._runtime import core
 
 _declared: set[str] = set()
@@ -23,3 +33,15 @@ def declare(names: Iterable[str]) -> None:
 
             _register_effectful_op(f"oneop::{name}", _EffectType.ORDERED if has_effect else None)
             _declared.add(name) if has_effect else _declared.discard(name)
+        if info["random"]:
+            keep_apart(getattr(torch.ops.oneop, name))
+
+
+def keep_apart(op: OpOverloadPacket) -> None:
+    """Have AOTAutograd keep equal calls of an op apart."""
+
+    def add(compile_utils: Any) -> None:
+        if op not in compile_utils.rand_ops:
+            compile_utils.rand_ops.append(op)
+
+    after_import("torch._functorch.compile_utils", add)

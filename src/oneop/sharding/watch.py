@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import sys
-from collections.abc import Iterable, Sequence
-from types import ModuleType
+from collections.abc import Iterable
 
+from oneop._after_import import after_import
 from oneop._runtime import after_defining, core, trace_hooks
 
 _MODULE = "torch.distributed.tensor"
@@ -16,10 +13,7 @@ _MODULE = "torch.distributed.tensor"
 
 def install() -> None:
     """Start the adapter now or when it is time."""
-    if _MODULE in sys.modules:
-        after_defining(_register)
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    after_import(_MODULE, lambda module: after_defining(_register))
 
 
 def _register(names: Iterable[str]) -> None:
@@ -47,33 +41,3 @@ def register_waiting() -> None:
     _waiting.clear()
     if names:
         _register(names)
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds nothing itself; it adds a step to the import of one module."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != _MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
-        return spec
-
-
-class _Loader(importlib.abc.Loader):
-    def __init__(self, loader: importlib.abc.Loader) -> None:
-        self._loader = loader
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        module.__loader__ = self._loader
-        after_defining(_register)
