@@ -5,8 +5,8 @@ An op that is called for what it does is kept at every call, in order.
 Such an op gets an effect in torch's sense: functionalization threads a token through all calls with effects, and dead
 code elimination leaves them alone. Ops that change an argument in place need none, since the change is a use.
 
-A random op has torch's tag for them. That is not enough: where gradients are needed AOTAutograd replaces two equal calls
-by one, tag or not, except for ops of a list.
+A random op has torch's tag for them. That is not enough: where gradients are needed AOTAutograd replaces two equal
+calls by one, tag or not, except for ops of a list.
 """
 
 from __future__ import annotations
