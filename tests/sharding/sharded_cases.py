@@ -432,6 +432,24 @@ def jobs_must_be_alike_on_all_ranks(mesh):
 
 
 @case(dims=(1,))
+def compiled_where_parts_of_some_sizes_are_refused(mesh):
+    """A plan that was made for one size may not serve another, also on a rank whose own part is empty in both."""
+    for dynamic in (None, True):
+        torch._dynamo.reset()
+        fast = torch.compile(lambda x, block: ops.blocks(x, block=block), backend="aot_eager", dynamic=dynamic)
+        for rows, columns, block in ((9, 16, 4), (7, 6, 3), (9, 9, 3), (7, 6, 3), (5, 12, 3), (5, 9, 3), (4, 18, 6)):
+            whole = numbers(rows, columns)
+            weights = numbers(rows, columns)
+            expected = whole.clone().requires_grad_()
+            (ops.blocks(expected, block=block) * weights).sum().backward()
+            part = spread(whole, mesh, [S(1)]).requires_grad_()
+            found = fast(part, block)
+            close(found.detach(), ops.blocks(whole, block=block), (dynamic, rows, columns, block))
+            (found * spread(weights, mesh, [Replicate()])).sum().backward()
+            close(part.grad, expected.grad, (dynamic, rows, columns, block))
+
+
+@case(dims=(1,))
 def compiled_after_eager_with_other_outer_sizes(mesh):
     for dynamic in (None, False, True):
         torch._dynamo.reset()

@@ -217,3 +217,18 @@ def _(x, count, out):
     for i, piece in enumerate(out):
         width = piece.shape[1]
         piece[...] = x[:, i * width : (i + 1) * width]
+
+
+#: A running sum inside blocks of columns, and its own rule: a part must have whole blocks, which depends on the size.
+blocks = define(
+    "d_blocks(Tensor x, *, int block) -> Tensor y",
+    lambda x, block: x.reshape(x.shape[0], x.shape[1] // block, block).cumsum(-1).reshape(x.shape),
+    sbp=["S(0) -> S(0)", "S(1) -> S(1)", "P -> P"],
+)
+
+
+@blocks.register_infer
+def _(x, block):
+    if x.shape[1] % block:
+        raise ValueError(f"{x.shape[1]} columns are no whole blocks of {block}")
+    return x

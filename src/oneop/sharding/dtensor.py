@@ -47,8 +47,17 @@ from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
 from oneop.sharding.local import size_attrs
 from oneop.sharding.parts import local_overload, runs_as_part
-from oneop.sharding.planning import Candidate, Placements, Plan, ShardedCall, make_plan, readable_attrs
-from oneop.sharding.symbolic import fix, guard_outer_sizes, hint, hints, holds_for_all_sizes, is_symbol
+from oneop.sharding.planning import (
+    Candidate,
+    LocalCall,
+    Placements,
+    Plan,
+    ShardedCall,
+    infers,
+    make_plan,
+    readable_attrs,
+)
+from oneop.sharding.symbolic import fix, guard_outer_sizes, hint, hints, holds_for_all_sizes, is_symbol, sampled_parts
 from oneop.sharding.watch import register_waiting
 
 #: The versions of torch of which the parts used here are known.
@@ -311,7 +320,16 @@ def _holds_for_all_sizes(call: ShardedCall, plan: Plan, specs: Sequence[DTensorS
     groups = [[(tuple(next(rest).tensor_meta.shape), dtype) for _, dtype in group] for group in call.groups]  # type: ignore[union-attr]
     outputs = _whole_outputs(call.op, call.overload, groups, call.schema_attrs)
     shapes = [shape for group in groups for shape, _ in group] + [shape for shape, _ in outputs]
-    return holds_for_all_sizes(shapes, [*plan.chosen.inputs, *plan.chosen.outputs])
+    placements = [*plan.chosen.inputs, *plan.chosen.outputs]
+    if not holds_for_all_sizes(shapes, placements):
+        return False
+    # Inference may refuse parts of some sizes, say those that are no whole blocks. The part of this rank would not tell
+    # the others. No condition on a size that anyone writes is true for all samples.
+    for sample in sampled_parts(shapes, placements):
+        local = LocalCall(inputs=sample[: len(specs)], outputs=sample[len(specs) :], attrs={})
+        if not infers(call, plan.chosen, local, [0] * len(call.mesh_shape)):
+            return False
+    return True
 
 
 def plan_call(

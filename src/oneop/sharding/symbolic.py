@@ -9,13 +9,15 @@ whose local size stays the same, a compiled call would go on with the old outer 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from oneop.errors import ArgumentError
 from oneop.sbp import split_axis
+
+Shape = tuple[int, ...]
 
 if TYPE_CHECKING:
     from torch.distributed.tensor.placement_types import Placement
@@ -72,6 +74,23 @@ def holds_for_all_sizes(shapes: Sequence[Sequence[Any]], placements: Sequence[Se
                 if how.setdefault(str(symbol), split_by) != split_by:
                     return False
     return True
+
+
+#: Sizes of parts for which a plan is tried: none, few, many, and numbers that hardly anything divides.
+_SAMPLES = (0, 1, 2, 3, 4, 5, 8, 13, 1021, 4096)
+
+
+def sampled_parts(shapes: Sequence[Sequence[Any]], placements: Sequence[Sequence[Placement]]) -> Iterator[list[Shape]]:
+    """Give shapes of parts in numbers: several for each symbol that is split, and what the others stand for now."""
+    split = {
+        str(size): None
+        for shape, placed in zip(shapes, placements, strict=True)
+        for axis, size in enumerate(shape)
+        if is_symbol(size) and any(split_axis(placement) == axis for placement in placed)
+    }
+    for sample in _SAMPLES if split else ():
+        numbers = {symbol: sample + 7 * i for i, symbol in enumerate(split)}
+        yield [tuple(numbers.get(str(size), hint(size)) for size in shape) for shape in shapes]
 
 
 def guard_outer_sizes() -> None:
