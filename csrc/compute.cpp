@@ -306,7 +306,15 @@ void run_apart(const Layout& layout, const CallTensors& call, const CallPlan& pl
     return plan.kernel().on_tensors->run(layout, call, plan, outputs);
   }
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
-    outputs->push_back(allocate_output(plan.output(i), device));
+    try {
+      outputs->push_back(allocate_output(plan.output(i), device));
+    } catch (const c10::Error& error) {
+      if (!device.is_cpu()) {
+        throw;  // torch.OutOfMemoryError, which programs catch
+      }
+      throw Error("OpRuntimeError", "op " + in_quotes(layout.op->name) + ", output " +
+                                        std::to_string(i) + ": " + error.what_without_backtrace());
+    }
   }
   if (!plan.has_work()) {
     return;

@@ -60,7 +60,7 @@ void* make_block(size_t size) {
   } else if (posix_memalign(&data, kPage, size) != 0) {
     data = nullptr;
   }
-  TORCH_CHECK(data != nullptr, "oneop: not enough memory for an output of ", size, " bytes");
+  TORCH_CHECK(data != nullptr, "not enough memory for ", size, " bytes");
   return data;
 }
 

@@ -96,8 +96,8 @@ class SmallCache final : public c10::Allocator {
   static Block* make(int size_class) {
     void* memory = nullptr;
     const size_t bytes = sizeof(Block) + (kAlignment << size_class);
-    TORCH_CHECK(posix_memalign(&memory, kAlignment, bytes) == 0,
-                "oneop: not enough memory for an output");
+    TORCH_CHECK(posix_memalign(&memory, kAlignment, bytes) == 0, "not enough memory for ", bytes,
+                " bytes");
     auto* block = static_cast<Block*>(memory);
     block->size_class = size_class;
     return block;

@@ -17,7 +17,7 @@ from oneop._build.library import Library, build, build_inline
 from oneop._build.sources import sha_of
 from oneop._modes import untraced
 from oneop._runtime import core, find_op, forget_ops, loaded_libraries, tell_defined
-from oneop.errors import LoadError
+from oneop.errors import ArgumentError, LoadError, described
 
 if TYPE_CHECKING:
     from oneop._core import LoadResult, Op
@@ -64,12 +64,14 @@ def load(
     Loading the same library again does nothing; a rebuilt one replaces its ops, kernels and gradients. Raises
     `LoadError`, `AbiError`, `DuplicateOpError` or `RegistrationError`, and registers nothing then.
     """
-    if sources is not None:
+    if sources is not None and isinstance(library, (str, os.PathLike)):
         library = build(os.fspath(library), sources, **options)
     elif options:
         raise TypeError(f"load() takes {', '.join(options)} only together with sources")
     if isinstance(library, Library):
         return _load_file(library.path, library.name)
+    if not isinstance(library, (str, os.PathLike)):
+        raise ArgumentError(f"load: expected a path or what oneop.build returns, found {described(library)}")
     path = Path(library).resolve()
     if not path.is_file():
         raise LoadError(

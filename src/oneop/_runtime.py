@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop._modes import untraced, without_modes
-from oneop.errors import OpNotFoundError
+from oneop.errors import ArgumentError, OpNotFoundError, described
 from oneop.settings import settings
 
 if TYPE_CHECKING:
@@ -233,6 +233,8 @@ def find_op(name: str) -> _core.Op:
 
 def find_info(name: str) -> _core.OpInfo:
     """Return what the core knows of an op; if it knows none, installed packages are imported, and it is asked again."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"expected the name of an op, found {described(name)}\n  oneop.list_ops() has all names")
     try:
         return core().op_info(name)  # type: ignore[no-any-return]
     except OpNotFoundError:

@@ -113,3 +113,11 @@ class SbpError(OneopError, AssertionError):
 
 class RedistributionError(OneopError, RuntimeError):
     """A tensor had to be redistributed between devices, and nobody asked for it."""
+
+
+def described(value: object) -> str:
+    """Return type and value for a message about something that was expected to be something else."""
+    text = repr(value)
+    if value is None:
+        return text
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -8,9 +8,10 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from oneop import sysconfig
 from oneop._build.cache import LONGEST_NAME
@@ -18,7 +19,7 @@ from oneop._build.compiler import Compiler, default_flags, known_cxx, split_word
 from oneop._build.cuda import Toolkit, cuda_flags, known_toolkits
 from oneop._build.generate import generate, keep_texts
 from oneop._build.plan import Plan, Unit, find_result
-from oneop.errors import BuildError
+from oneop.errors import BuildError, described
 from oneop.settings import settings
 
 CPP_SUFFIXES = (".cpp", ".cc", ".cxx")
@@ -204,7 +205,7 @@ def abi_version() -> str:
 
 
 def _check_name(name: str) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise BuildError(f"library {name!r}: a name is made of letters, digits, '_', '-' and '.'; it names a file")
     if len(name) > LONGEST_NAME:
         raise BuildError(f"library {name[:40]!r}...: a name has at most {LONGEST_NAME} characters; found {len(name)}")
@@ -229,7 +230,10 @@ def _check_sources(name: str, files: list[Path]) -> list[Path]:
 
 
 def _all_absolute(paths: Sequence[StrPath] | StrPath) -> list[Path]:
-    return [_absolute(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+    listed: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(listed, Iterable) or not all(isinstance(path, (str, os.PathLike)) for path in listed):
+        raise BuildError(f"expected a path or a list of paths, found {described(paths)}")
+    return [_absolute(path) for path in listed]
 
 
 def _absolute(path: StrPath) -> Path:
@@ -241,7 +245,10 @@ def _define_flags(defines: Mapping[str, str | int | None]) -> list[str]:
 
 
 def _as_list(texts: Sequence[str] | str) -> Sequence[str]:
-    return [texts] if isinstance(texts, str) else texts
+    listed: Any = [texts] if isinstance(texts, str) else texts
+    if not isinstance(listed, Iterable) or not all(isinstance(text, str) for text in listed):
+        raise BuildError(f"expected a source text or a list of texts, found {described(texts)}")
+    return list(listed)
 
 
 def _warn_if_toolkit_differs(toolkit: Toolkit) -> None:

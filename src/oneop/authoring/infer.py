@@ -14,7 +14,7 @@ from oneop.authoring.binding import Source, caller_of, taken_by
 from oneop.authoring.einsum import parse_axes
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import RawSpec, Size, TensorSpec, flatten_result, group, watched
-from oneop.errors import OpValueError, RegistrationError
+from oneop.errors import OpValueError, RegistrationError, described
 
 #: (inputs as the schema groups them, attributes) -> what an author's function may return
 Inference = Callable[[Sequence[Any], Mapping[str, Any]], Any]
@@ -38,6 +38,11 @@ def from_function(schema: Schema, function: Callable[..., Any], source: Source) 
 
 def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, sbp.SbpRule | None]:
     """Return the rule that a word or a line of axes stands for, and the SBP rule that comes with it."""
+    if not isinstance(text, str):
+        raise RegistrationError(
+            f'op "{schema.name}": infer is a text, one of {", ".join(_KINDS)} or axes, found {described(text)}\n'
+            f"  for a function there is @op.register_infer\n  at {source}"
+        )
     if "->" in text:
         axes = parse_axes(schema, text)
         return InferRule(function=axes.infer, source=source, kind=text, attrs=axes.attrs), axes.sbp

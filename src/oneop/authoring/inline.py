@@ -9,8 +9,9 @@ import torch
 
 from oneop._loader import load_inline
 from oneop.authoring.binding import Source
+from oneop.authoring.kernels import check_priority
 from oneop.authoring.schema import Schema
-from oneop.errors import RegistrationError
+from oneop.errors import RegistrationError, described
 
 _CPP = {
     torch.float32: ("float", "DataType::kFloat"),
@@ -50,6 +51,16 @@ def register_text(
     source: Source,
 ) -> None:
     """Build and load a library with one kernel for each dtype. Raises `BuildError` with the compiler's words."""
+    check_priority(schema.name, priority, source)
+    if device not in ("cpu", "cuda"):
+        raise RegistrationError(
+            f'op "{schema.name}": there is no device {described(device)}\n  expected cpu or cuda\n  at {source}'
+        )
+    for what, value in (("text", text), ("header", header)):
+        if not isinstance(value, str):
+            raise RegistrationError(
+                f'op "{schema.name}": {what} is C++ or CUDA, found {described(value)}\n  at {source}'
+            )
     unknown = [dtype for dtype in dtypes if dtype not in _CPP]
     if unknown or any(arg.is_list for arg in (*schema.inputs, *schema.outputs)):
         problem = f"dtype {unknown[0]}" if unknown else "a list of tensors"

@@ -13,7 +13,7 @@ from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.book import KernelPage, add_kernel, schema_of
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import group
-from oneop.errors import RegistrationError
+from oneop.errors import RegistrationError, described
 
 Dtypes = torch.dtype | Iterable[torch.dtype] | Mapping[str, torch.dtype | Iterable[torch.dtype]] | None
 Devices = str | Sequence[str] | None
@@ -45,6 +45,7 @@ def register(
             f'op "{name}": there is no kernel language "{language}"\n  there are: {", ".join(LANGUAGES)}; '
             f"for C++ and CUDA texts there is register_source\n  at {source}"
         )
+    check_priority(name, priority, source)
     devices = _devices(name, device, language, source)
     form, fields = LANGUAGES[language](schema, function, source)
     add_kernel(
@@ -61,6 +62,14 @@ def register(
             fields=fields,
         ),
     )
+
+
+def check_priority(name: str, priority: object, source: Source) -> None:
+    """Raise `RegistrationError` for a priority that the core cannot hold."""
+    if isinstance(priority, bool) or not isinstance(priority, int) or not -(2**31) <= priority < 2**31:
+        raise RegistrationError(
+            f'op "{name}": expected an int of 32 bits for priority, found {described(priority)}\n  at {source}'
+        )
 
 
 def _devices(name: str, device: Devices, language: str, source: Source) -> tuple[str | None, ...]:

@@ -15,7 +15,7 @@ from oneop.authoring.binding import Source
 from oneop.authoring.sbp_builder import SbpContext
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
-from oneop.errors import RegistrationError
+from oneop.errors import RegistrationError, described
 
 #: (kind, axis) with the plugin ABI's kinds.
 Entry = tuple[int, int]
@@ -38,6 +38,11 @@ def rule_of_written(schema: Schema, written: Sequence[Written], source: Source) 
     from oneop.authoring.einsum import parse_axes
 
     rules: list[SbpRule] = []
+    if not isinstance(written, (list, tuple)):
+        raise RegistrationError(
+            f'op "{schema.name}": sbp is a signature such as "S(0) -> S(0)" or a list of them, '
+            f"found {described(written)}\n  for a function there is @op.register_sbp\n  at {source}"
+        )
     for signature in written:
         if isinstance(signature, str) and not _is_plain(signature):
             rules.append(parse_axes(schema, signature).sbp)

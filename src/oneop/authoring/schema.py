@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from oneop.errors import RegistrationError
+from oneop.errors import RegistrationError, described
 
 #: Attribute types: how a schema spells them, the plugin ABI's code, what Python calls them.
 ATTR_TYPES: dict[str, tuple[int, object]] = {
@@ -71,8 +71,16 @@ class Schema:
     outputs: tuple[Arg, ...]
 
 
+#: As many as the ABI allows for one argument.
+MOST_TENSORS = 65536
+
+
 def parse_schema(text: str) -> Schema:
     """Read a schema. Raises `RegistrationError` saying which part cannot be read and what could stand there."""
+    if not isinstance(text, str):
+        raise RegistrationError(
+            f"expected the schema of an op, a text such as scale(Tensor x) -> Tensor y, found {described(text)}"
+        )
     match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if not match:
         raise _error(text, "expected name(inputs, *, attributes) -> outputs")
@@ -117,6 +125,8 @@ def _tensor(text: str, part: str, name: str) -> Arg:
     alias, writes, bracket, count, plus, optional, given, default = match.groups()
     if alias and not writes:
         raise _error(text, f'"{part}" is a view; only Tensor(a!), which is changed in place, is possible')
+    if count and int(count) > MOST_TENSORS:
+        raise _error(text, f'"{part}" has too many tensors: at most {MOST_TENSORS} are possible')
     return Arg(
         name=given or name,
         count=int(count) if count else 1,

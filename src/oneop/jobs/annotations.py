@@ -113,7 +113,13 @@ def bind_values(
     missing = [name for name in names if name not in given and name not in kwargs]
     if len(args) > len(names) or unknown or twice or missing:
         what = (
-            f"unknown: {', '.join(unknown)}" if unknown else f"missing: {', '.join(missing)}" if missing else "too many"
+            f"unknown: {', '.join(unknown)}"
+            if unknown
+            else f"missing: {', '.join(missing)}"
+            if missing
+            else f"given twice: {', '.join(twice)}"
+            if twice
+            else f"found {len(args)}"
         )
         raise ArgumentError(f'job "{signature.job}" takes {len(names)} arguments ({", ".join(names)}); {what}')
     given |= kwargs

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from oneop.errors import ArgumentError
+from oneop.errors import ArgumentError, described
 from oneop.jobs.job import Compilation, CompiledJob
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.profile import JobProfile, profile_job
@@ -88,6 +88,11 @@ def compile_job(
     fn: Callable[..., Any], example_inputs: Sequence[torch.Tensor], *, name: str | None = None, backend: str = "planned"
 ) -> TensorJob:
     """Trace and plan a function on tensors like `example_inputs`. It computes without gradients."""
+    if not isinstance(example_inputs, (tuple, list)):
+        raise ArgumentError(
+            f"compile_job: expected example inputs as a tuple of tensors, found {described(example_inputs)}\n"
+            "  for one tensor write (x,)"
+        )
     return TensorJob(name or str(getattr(fn, "__name__", "job")), fn, example_inputs, backend)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from oneop.errors import ArgumentError
+from oneop.errors import ArgumentError, described
 
 _log = logging.getLogger("oneop.jobs")
 _here = threading.local()  # `is_worker` on the thread that runs jobs
@@ -53,6 +53,8 @@ class Pending:
 
         If the run fails it is not called, and the next call of the job raises the error.
         """
+        if not callable(callback):
+            raise ArgumentError(f"expected a function to call with the result, found {described(callback)}")
         self._task.is_expected = True
         _worker().submit(self._task.hand_on, callback)
 

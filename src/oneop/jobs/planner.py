@@ -108,6 +108,12 @@ class _Planner:
                 placeholders += 1
             elif node.op == "get_attr":
                 value = getattr(self.traced.graph, node.target)
+                if not isinstance(value, torch.Tensor):
+                    raise ArgumentError(
+                        f'job "{self.traced.name}": a plan cannot hold the {type(value).__name__} that '
+                        f"{' and '.join(str(user.target) for user in node.users)} is given\n"
+                        "  random ops of a job draw from torch's default generator: torch.manual_seed"
+                    )
                 self.constants[node] = value
                 self.buffer_of[node] = Buffer("constant", _nbytes(value), -1, FOREVER)
             elif node.op == "call_function":

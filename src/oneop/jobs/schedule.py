@@ -96,8 +96,8 @@ def is_constant(schedule: Schedule) -> bool:
 
 def as_schedule(value: Schedule | float) -> Schedule:
     """Return a schedule; a number means a constant rate."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
         return PiecewiseConstantScheduler([], [value])
     if not callable(getattr(value, "rate", None)):
-        raise ArgumentError(f"optimizer: expected a learning-rate scheduler or a number, found {value!r}")
+        raise ArgumentError(f"optimizer: expected a learning-rate scheduler or a finite number, found {value!r}")
     return value  # type: ignore[return-value]
