@@ -107,7 +107,7 @@ repeat.register_infer(lambda x, times: x.like(shape=(x.shape[0] * times, x.shape
 repeat.register_sbp("S(1) -> S(1)", "P -> P")
 fold = define(
     "d_fold(Tensor dy, *, int times=2) -> Tensor dx",
-    lambda dy, times: dy.reshape(times, -1, dy.shape[1]).sum(0),
+    lambda dy, times: dy.reshape(times, dy.shape[0] // times, dy.shape[1]).sum(0),
     differentiable=False,
 )
 fold.register_infer(lambda dy, times: dy.like(shape=(dy.shape[0] // times, dy.shape[1])))
