@@ -9,7 +9,7 @@ python := $(venv)/bin/python
 installed := $(venv)/.installed
 core := $(python) -m oneop._build.core >/dev/null
 cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
-cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.cpp' -o -name '*.cu')
+cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
 .PHONY: help setup core demo test torture lint format bench docs dist sanitize sanitize-core sanitize-gpu clean

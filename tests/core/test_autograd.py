@@ -236,5 +236,6 @@ def test_hooks_and_leaf_accumulation(ops):
     y.retain_grad()
     y.sum().backward()
     ops.t_relu(x).sum().backward()
-    assert_close(y.grad, torch.ones_like(y)) and len(seen) == 1
+    assert_close(y.grad, torch.ones_like(y))
+    assert len(seen) == 1
     assert_close(x.grad, torch.where(x > 0, 2.0, 1.0).double())

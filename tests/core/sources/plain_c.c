@@ -1,4 +1,5 @@
-/* plain_c.c: an op library in C, on the ABI alone. Proves that no C++ is needed on the library's side. */
+/* plain_c.c: an op library in C, on the ABI alone. Proves that no C++ is needed on the library's
+ * side. */
 #include <stddef.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static int32_t create(void* self, oneop_frame* frame, void** kernel, oneop_statu
   return ONEOP_OK;
 }
 
-static int32_t compute(void* kernel, oneop_frame* frame, void* state, const void* cache, oneop_status* status) {
+static int32_t compute(void* kernel, oneop_frame* frame, void* state, const void* cache,
+                       oneop_status* status) {
   (void)kernel;
   (void)state;
   (void)cache;
@@ -31,12 +33,17 @@ static int32_t compute(void* kernel, oneop_frame* frame, void* state, const void
   const float* x = (const float*)frame->tensors[0].data;
   float* y = (float*)frame->tensors[1].data;
   const int64_t n = frame->tensors[1].elem_cnt;
-  if (alpha < 0) { return fail(status, "alpha must not be negative"); }
-  for (int64_t i = 0; i < n; ++i) { y[i] = x[i] > 0 ? x[i] : alpha * x[i]; }
+  if (alpha < 0) {
+    return fail(status, "alpha must not be negative");
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = x[i] > 0 ? x[i] : alpha * x[i];
+  }
   return ONEOP_OK;
 }
 
-static int32_t compute_grad(void* kernel, oneop_frame* frame, void* state, const void* cache, oneop_status* status) {
+static int32_t compute_grad(void* kernel, oneop_frame* frame, void* state, const void* cache,
+                            oneop_status* status) {
   (void)kernel;
   (void)state;
   (void)cache;
@@ -46,17 +53,23 @@ static int32_t compute_grad(void* kernel, oneop_frame* frame, void* state, const
   const float* dy = (const float*)frame->tensors[1].data;
   float* dx = (float*)frame->tensors[2].data;
   const int64_t n = frame->tensors[2].elem_cnt;
-  for (int64_t i = 0; i < n; ++i) { dx[i] = x[i] > 0 ? dy[i] : alpha * dy[i]; }
+  for (int64_t i = 0; i < n; ++i) {
+    dx[i] = x[i] > 0 ? dy[i] : alpha * dy[i];
+  }
   return ONEOP_OK;
 }
 
-static int32_t generate(void* self, oneop_frame* frame, oneop_grad_sink* sink, oneop_status* status) {
+static int32_t generate(void* self, oneop_frame* frame, oneop_grad_sink* sink,
+                        oneop_status* status) {
   (void)self;
   const oneop_grad_input inputs[] = {{"x", 0, 0}, {"dy", 2, 0}};
   const oneop_grad_output outputs[] = {{"dx", 1, 0}};
-  oneop_grad_op op = {sizeof op, 2, 1, 1, "grad", "plain_c_relu_grad", inputs, outputs, frame->attrs};
+  oneop_grad_op op = {sizeof op,           2,      1,       1,           "grad",
+                      "plain_c_relu_grad", inputs, outputs, frame->attrs};
   int32_t code = sink->add_op(sink, &op, status);
-  if (code != ONEOP_OK) { return code; }
+  if (code != ONEOP_OK) {
+    return code;
+  }
   return sink->bind(sink, 0, 3, status);
 }
 
@@ -71,31 +84,67 @@ static const oneop_arg_def* const inputs[] = {&x_def, &dy_def};
 static const oneop_arg_def* const outputs[] = {&y_def, &dx_def};
 static const oneop_attr_def* const attrs[] = {&alpha_def};
 
-static oneop_op_def op = {.size = sizeof op, .name = "plain_c_relu", .file = __FILE__, .line = 1, .num_inputs = 1,
-                          .num_outputs = 1, .num_attrs = 1, .inputs = inputs, .outputs = outputs, .attrs = attrs,
+static oneop_op_def op = {.size = sizeof op,
+                          .name = "plain_c_relu",
+                          .file = __FILE__,
+                          .line = 1,
+                          .num_inputs = 1,
+                          .num_outputs = 1,
+                          .num_attrs = 1,
+                          .inputs = inputs,
+                          .outputs = outputs,
+                          .attrs = attrs,
                           .infer_logical = infer};
-static oneop_op_def grad_op = {.size = sizeof op, .name = "plain_c_relu_grad", .file = __FILE__, .line = 2,
-                               .num_inputs = 2, .num_outputs = 1, .num_attrs = 1, .inputs = inputs,
-                               .outputs = outputs + 1, .attrs = attrs, .infer_logical = infer};
+static oneop_op_def grad_op = {.size = sizeof op,
+                               .name = "plain_c_relu_grad",
+                               .file = __FILE__,
+                               .line = 2,
+                               .num_inputs = 2,
+                               .num_outputs = 1,
+                               .num_attrs = 1,
+                               .inputs = inputs,
+                               .outputs = outputs + 1,
+                               .attrs = attrs,
+                               .infer_logical = infer};
 
-static const oneop_fact is_cpu = {sizeof is_cpu, ONEOP_FACT_DEVICE, ONEOP_DEVICE_CPU, 0, NULL, "device is cpu"};
+static const oneop_fact is_cpu = {sizeof is_cpu, ONEOP_FACT_DEVICE, ONEOP_DEVICE_CPU, 0,
+                                  NULL,          "device is cpu"};
 static const oneop_fact* const facts[] = {&is_cpu};
 
 static int32_t is_matched(void* self, oneop_frame* frame, int32_t* matched, oneop_status* status) {
   (void)self;
   (void)status;
-  *matched = frame->device_type == ONEOP_DEVICE_CPU && frame->tensors[0].dtype == ONEOP_DTYPE_FLOAT32;
+  *matched =
+      frame->device_type == ONEOP_DEVICE_CPU && frame->tensors[0].dtype == ONEOP_DTYPE_FLOAT32;
   return ONEOP_OK;
 }
 
-static oneop_kernel_def kernel = {.size = sizeof kernel, .op_type_name = "plain_c_relu", .file = __FILE__, .line = 3,
-                                  .num_facts = 1, .facts = facts, .predicate = "float32 on cpu", .self = &self_marker,
-                                  .is_matched = is_matched, .create = create, .compute = compute};
-static oneop_kernel_def grad_kernel = {.size = sizeof kernel, .op_type_name = "plain_c_relu_grad", .file = __FILE__,
-                                       .line = 4, .num_facts = 1, .facts = facts, .predicate = "float32 on cpu",
-                                       .self = &self_marker, .is_matched = is_matched, .create = create,
+static oneop_kernel_def kernel = {.size = sizeof kernel,
+                                  .op_type_name = "plain_c_relu",
+                                  .file = __FILE__,
+                                  .line = 3,
+                                  .num_facts = 1,
+                                  .facts = facts,
+                                  .predicate = "float32 on cpu",
+                                  .self = &self_marker,
+                                  .is_matched = is_matched,
+                                  .create = create,
+                                  .compute = compute};
+static oneop_kernel_def grad_kernel = {.size = sizeof kernel,
+                                       .op_type_name = "plain_c_relu_grad",
+                                       .file = __FILE__,
+                                       .line = 4,
+                                       .num_facts = 1,
+                                       .facts = facts,
+                                       .predicate = "float32 on cpu",
+                                       .self = &self_marker,
+                                       .is_matched = is_matched,
+                                       .create = create,
                                        .compute = compute_grad};
-static oneop_grad_def grad = {.size = sizeof grad, .line = 5, .op_type_name = "plain_c_relu", .file = __FILE__,
+static oneop_grad_def grad = {.size = sizeof grad,
+                              .line = 5,
+                              .op_type_name = "plain_c_relu",
+                              .file = __FILE__,
                               .generate = generate};
 
 static const oneop_op_def* const ops[] = {&op, &grad_op};

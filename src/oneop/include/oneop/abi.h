@@ -1,17 +1,20 @@
+/* clang-format off */
 /* oneop/abi.h: the boundary between an op library and its host.
  *
  * Pure C. No C++ type, exception or allocator crosses it. The rules that let it grow without
  * breaking binaries:
- *   - a library exports exactly one symbol, `oneop_plugin`; its argument, `oneop_handshake`, never
- * changes;
- *   - every other struct begins with its `size` (or its distance is given by the struct that points
- * to it), new fields go to the end, and a reader looks at a field only if `size` covers it;
- *   - the major version changes when an old binary could misread something, the minor one when
- * something is added;
- *   - memory belongs to the side that made it: what a library describes lives as long as the
- * library, what a call frame points to lives as long as the call;
- *   - a callback returns ONEOP_OK or the error kind it has reported; exceptions stop at the edge.
+ *
+ *   - A library exports exactly one symbol, `oneop_plugin`. Its argument, `oneop_handshake`, never
+ *     changes.
+ *   - Every other struct begins with its `size`, or its distance is given by the struct that points
+ *     to it. New fields go to the end. A reader looks at a field only if `size` covers it.
+ *   - The major version changes when an old binary could misread something, the minor version when
+ *     something is added.
+ *   - Memory belongs to the side that made it. What a library describes lives as long as the
+ *     library; what a call frame points to lives as long as the call.
+ *   - A callback returns ONEOP_OK or the error kind it has reported. Exceptions stop at the edge.
  */
+/* clang-format on */
 #ifndef ONEOP_ABI_H_
 #define ONEOP_ABI_H_
 
@@ -25,97 +28,100 @@ extern "C" {
 #define ONEOP_ABI_MINOR 4
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
-/* --- Codes. A number, once given, keeps its meaning.
- * ------------------------------------------------------------- */
+/* ---- Codes. A number, once given, keeps its meaning. ---- */
 
-enum { /* oneop_tensor.dtype, and attributes of type data type */
-       ONEOP_DTYPE_INVALID = 0,
-       ONEOP_DTYPE_CHAR = 1, /* raw bytes, as in a scratch buffer */
-       ONEOP_DTYPE_FLOAT32 = 2,
-       ONEOP_DTYPE_FLOAT64 = 3,
-       ONEOP_DTYPE_INT8 = 4,
-       ONEOP_DTYPE_INT32 = 5,
-       ONEOP_DTYPE_INT64 = 6,
-       ONEOP_DTYPE_UINT8 = 7,
-       ONEOP_DTYPE_FLOAT16 = 9,
-       ONEOP_DTYPE_BFLOAT16 = 11,
-       ONEOP_DTYPE_BOOL = 12,
-       ONEOP_DTYPE_UINT16 = 13,
-       ONEOP_DTYPE_UINT32 = 14,
-       ONEOP_DTYPE_UINT64 = 15,
-       ONEOP_DTYPE_INT16 = 17,
-       ONEOP_DTYPE_COMPLEX32 = 19,
-       ONEOP_DTYPE_COMPLEX64 = 20,
-       ONEOP_DTYPE_COMPLEX128 = 21,
-       ONEOP_DTYPE_FLOAT8_E4M3FN = 32,
-       ONEOP_DTYPE_FLOAT8_E5M2 = 33,
-       ONEOP_DTYPE_FLOAT8_E4M3FNUZ = 34,
-       ONEOP_DTYPE_FLOAT8_E5M2FNUZ = 35
+/* oneop_tensor.dtype, and attributes of type data type */
+enum {
+  ONEOP_DTYPE_INVALID = 0,
+  ONEOP_DTYPE_CHAR = 1, /* raw bytes, as in a scratch buffer */
+  ONEOP_DTYPE_FLOAT32 = 2,
+  ONEOP_DTYPE_FLOAT64 = 3,
+  ONEOP_DTYPE_INT8 = 4,
+  ONEOP_DTYPE_INT32 = 5,
+  ONEOP_DTYPE_INT64 = 6,
+  ONEOP_DTYPE_UINT8 = 7,
+  ONEOP_DTYPE_FLOAT16 = 9,
+  ONEOP_DTYPE_BFLOAT16 = 11,
+  ONEOP_DTYPE_BOOL = 12,
+  ONEOP_DTYPE_UINT16 = 13,
+  ONEOP_DTYPE_UINT32 = 14,
+  ONEOP_DTYPE_UINT64 = 15,
+  ONEOP_DTYPE_INT16 = 17,
+  ONEOP_DTYPE_COMPLEX32 = 19,
+  ONEOP_DTYPE_COMPLEX64 = 20,
+  ONEOP_DTYPE_COMPLEX128 = 21,
+  ONEOP_DTYPE_FLOAT8_E4M3FN = 32,
+  ONEOP_DTYPE_FLOAT8_E5M2 = 33,
+  ONEOP_DTYPE_FLOAT8_E4M3FNUZ = 34,
+  ONEOP_DTYPE_FLOAT8_E5M2FNUZ = 35
 };
 
-enum { /* device_type */
-       ONEOP_DEVICE_INVALID = 0,
-       ONEOP_DEVICE_CPU = 1,
-       ONEOP_DEVICE_CUDA = 2,
-       ONEOP_DEVICE_META = 4
+/* device_type */
+enum {
+  ONEOP_DEVICE_INVALID = 0,
+  ONEOP_DEVICE_CPU = 1,
+  ONEOP_DEVICE_CUDA = 2,
+  ONEOP_DEVICE_META = 4
 };
 
-enum {                                 /* oneop_attr.type; the comment says where the value is */
-       ONEOP_ATTR_INT32 = 1,           /* i */
-       ONEOP_ATTR_INT64 = 2,           /* i */
-       ONEOP_ATTR_BOOL = 3,            /* i: 0 or 1 */
-       ONEOP_ATTR_FLOAT = 4,           /* f */
-       ONEOP_ATTR_DOUBLE = 5,          /* f */
-       ONEOP_ATTR_STRING = 6,          /* list of char */
-       ONEOP_ATTR_SHAPE = 7,           /* list of int64_t */
-       ONEOP_ATTR_DTYPE = 8,           /* i */
-       ONEOP_ATTR_LIST_INT32 = 9,      /* list of int32_t */
-       ONEOP_ATTR_LIST_INT64 = 10,     /* list of int64_t */
-       ONEOP_ATTR_LIST_FLOAT = 11,     /* list of float */
-       ONEOP_ATTR_LIST_DTYPE = 12,     /* list of int32_t */
-       ONEOP_ATTR_LIST_SHAPE = 13,     /* list of oneop_span of int64_t */
-       ONEOP_ATTR_LIST_STRING = 14,    /* list of oneop_span of char */
-       ONEOP_ATTR_COMPLEX_DOUBLE = 18, /* list of two double */
-       ONEOP_ATTR_BYTES = 20           /* list of char */
+/* oneop_attr.type; the comment says where the value is */
+enum {
+  ONEOP_ATTR_INT32 = 1,           /* i */
+  ONEOP_ATTR_INT64 = 2,           /* i */
+  ONEOP_ATTR_BOOL = 3,            /* i: 0 or 1 */
+  ONEOP_ATTR_FLOAT = 4,           /* f */
+  ONEOP_ATTR_DOUBLE = 5,          /* f */
+  ONEOP_ATTR_STRING = 6,          /* list of char */
+  ONEOP_ATTR_SHAPE = 7,           /* list of int64_t */
+  ONEOP_ATTR_DTYPE = 8,           /* i */
+  ONEOP_ATTR_LIST_INT32 = 9,      /* list of int32_t */
+  ONEOP_ATTR_LIST_INT64 = 10,     /* list of int64_t */
+  ONEOP_ATTR_LIST_FLOAT = 11,     /* list of float */
+  ONEOP_ATTR_LIST_DTYPE = 12,     /* list of int32_t */
+  ONEOP_ATTR_LIST_SHAPE = 13,     /* list of oneop_span of int64_t */
+  ONEOP_ATTR_LIST_STRING = 14,    /* list of oneop_span of char */
+  ONEOP_ATTR_COMPLEX_DOUBLE = 18, /* list of two double */
+  ONEOP_ATTR_BYTES = 20           /* list of char */
 };
 
-enum { /* what a callback returns, and oneop_status.kind */
-       ONEOP_OK = 0,
-       ONEOP_ERROR_RUNTIME = 1,
-       ONEOP_ERROR_TYPE = 2,
-       ONEOP_ERROR_VALUE = 3,
-       ONEOP_ERROR_INDEX = 4,
-       ONEOP_ERROR_NOT_IMPLEMENTED = 5,
-       ONEOP_ERROR_CHECK = 6 /* a CHECK of the author's failed */
+/* what a callback returns, and oneop_status.kind */
+enum {
+  ONEOP_OK = 0,
+  ONEOP_ERROR_RUNTIME = 1,
+  ONEOP_ERROR_TYPE = 2,
+  ONEOP_ERROR_VALUE = 3,
+  ONEOP_ERROR_INDEX = 4,
+  ONEOP_ERROR_NOT_IMPLEMENTED = 5,
+  ONEOP_ERROR_CHECK = 6 /* a CHECK of the author's failed */
 };
 
-enum { /* oneop_sbp.kind */
-       ONEOP_SBP_UNSET = 0,
-       ONEOP_SBP_SPLIT = 1,
-       ONEOP_SBP_BROADCAST = 2,
-       ONEOP_SBP_PARTIAL_SUM = 3
+/* oneop_sbp.kind */
+enum {
+  ONEOP_SBP_UNSET = 0,
+  ONEOP_SBP_SPLIT = 1,
+  ONEOP_SBP_BROADCAST = 2,
+  ONEOP_SBP_PARTIAL_SUM = 3
 };
 
-enum { /* oneop_op_def.flags */
-       ONEOP_OP_NO_GRAD = 1u << 0,
-       ONEOP_OP_CPU_ONLY = 1u << 1,
-       ONEOP_OP_NON_CONTIGUOUS = 1u
-           << 2,                  /* kernels take any strides; otherwise inputs arrive contiguous */
-       ONEOP_OP_RANDOM = 1u << 3, /* two calls with the same arguments may differ */
-       ONEOP_OP_SIDE_EFFECT = 1u
-           << 4 /* compilers keep calls, in order, though nobody uses results */
+/* oneop_op_def.flags */
+enum {
+  ONEOP_OP_NO_GRAD = 1u << 0,
+  ONEOP_OP_CPU_ONLY = 1u << 1,
+  ONEOP_OP_NON_CONTIGUOUS = 1u
+      << 2,                      /* kernels take any strides; otherwise inputs arrive contiguous */
+  ONEOP_OP_RANDOM = 1u << 3,     /* two calls with the same arguments may differ */
+  ONEOP_OP_SIDE_EFFECT = 1u << 4 /* compilers keep calls, in order, though nobody uses results */
 };
 
-enum { /* oneop_kernel_def.flags */
-       ONEOP_KERNEL_CUDA_GRAPH = 1u << 0,
-       /* The kernel may ask where it runs: parallel_id, sbp, logical_tensors. A library whose code
-        * never asks leaves it out, and its calls on parts of tensors need not be told. */
-       ONEOP_KERNEL_ASKS_PLACEMENT = 1u << 1
+/* oneop_kernel_def.flags */
+enum {
+  ONEOP_KERNEL_CUDA_GRAPH = 1u << 0,
+  /* The kernel may ask where it runs: parallel_id, sbp, logical_tensors. A library whose code
+   * never asks leaves it out, and its calls on parts of tensors need not be told. */
+  ONEOP_KERNEL_ASKS_PLACEMENT = 1u << 1
 };
 
-/* --- Values
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Values ---- */
 
 typedef struct oneop_span {
   const void* data;
@@ -167,65 +173,67 @@ typedef struct oneop_status {
                  const char* file, int32_t line);
 } oneop_status;
 
-/* --- Functions: calls with values of any kind (since 1.1)
- * --------------------------------------------------------- */
+/* ---- Functions: calls with values of any kind (since 1.1) ---- */
 
-enum { /* oneop_value.kind; the comment says where the value is */
-       ONEOP_VALUE_NONE = 0,
-       ONEOP_VALUE_TENSOR = 1,     /* tensor */
-       ONEOP_VALUE_TENSORS = 2,    /* list of oneop_handle */
-       ONEOP_VALUE_INT = 3,        /* i */
-       ONEOP_VALUE_FLOAT = 4,      /* f */
-       ONEOP_VALUE_BOOL = 5,       /* i */
-       ONEOP_VALUE_COMPLEX = 6,    /* c: real and imaginary part */
-       ONEOP_VALUE_STRING = 7,     /* list of char */
-       ONEOP_VALUE_INTS = 8,       /* list of int64_t; shapes and bools too */
-       ONEOP_VALUE_FLOATS = 9,     /* list of double */
-       ONEOP_VALUE_STRINGS = 10,   /* list of oneop_span of char */
-       ONEOP_VALUE_SHAPES = 11,    /* list of oneop_span of int64_t */
-       ONEOP_VALUE_DTYPE = 12,     /* i */
-       ONEOP_VALUE_DTYPES = 13,    /* list of int64_t */
-       ONEOP_VALUE_DEVICE = 14,    /* list of two int64_t: device type and index */
-       ONEOP_VALUE_SCALARS = 15,   /* list of oneop_value */
-       ONEOP_VALUE_GENERATOR = 16, /* tensor: a handle of a random generator; since 1.3 */
-       /* Since 1.3, in oneop_grad_sink.add_call only. */
-       ONEOP_VALUE_BLOB = 17, /* i: its number */
-       ONEOP_VALUE_BLOBS = 18 /* list of int64_t; -1: not given */
+/* oneop_value.kind; the comment says where the value is */
+enum {
+  ONEOP_VALUE_NONE = 0,
+  ONEOP_VALUE_TENSOR = 1,     /* tensor */
+  ONEOP_VALUE_TENSORS = 2,    /* list of oneop_handle */
+  ONEOP_VALUE_INT = 3,        /* i */
+  ONEOP_VALUE_FLOAT = 4,      /* f */
+  ONEOP_VALUE_BOOL = 5,       /* i */
+  ONEOP_VALUE_COMPLEX = 6,    /* c: real and imaginary part */
+  ONEOP_VALUE_STRING = 7,     /* list of char */
+  ONEOP_VALUE_INTS = 8,       /* list of int64_t; shapes and bools too */
+  ONEOP_VALUE_FLOATS = 9,     /* list of double */
+  ONEOP_VALUE_STRINGS = 10,   /* list of oneop_span of char */
+  ONEOP_VALUE_SHAPES = 11,    /* list of oneop_span of int64_t */
+  ONEOP_VALUE_DTYPE = 12,     /* i */
+  ONEOP_VALUE_DTYPES = 13,    /* list of int64_t */
+  ONEOP_VALUE_DEVICE = 14,    /* list of two int64_t: device type and index */
+  ONEOP_VALUE_SCALARS = 15,   /* list of oneop_value */
+  ONEOP_VALUE_GENERATOR = 16, /* tensor: a handle of a random generator; since 1.3 */
+  /* Since 1.3, in oneop_grad_sink.add_call only. */
+  ONEOP_VALUE_BLOB = 17, /* i: its number */
+  ONEOP_VALUE_BLOBS = 18 /* list of int64_t; -1: not given */
 };
 
-enum { /* oneop_function_arg.type: the types of functional_api.yaml that have a meaning here */
-       ONEOP_TYPE_VOID = 0,
-       ONEOP_TYPE_TENSOR = 1,
-       ONEOP_TYPE_TENSOR_TUPLE = 2,
-       ONEOP_TYPE_SCALAR = 3,
-       ONEOP_TYPE_INT32 = 4,
-       ONEOP_TYPE_INT64 = 5,
-       ONEOP_TYPE_FLOAT = 6,
-       ONEOP_TYPE_DOUBLE = 7,
-       ONEOP_TYPE_BOOL = 8,
-       ONEOP_TYPE_STRING = 9,
-       ONEOP_TYPE_INT32_LIST = 10,
-       ONEOP_TYPE_INT64_LIST = 11,
-       ONEOP_TYPE_FLOAT_LIST = 12,
-       ONEOP_TYPE_DOUBLE_LIST = 13,
-       ONEOP_TYPE_BOOL_LIST = 14,
-       ONEOP_TYPE_STRING_LIST = 15,
-       ONEOP_TYPE_SCALAR_LIST = 16,
-       ONEOP_TYPE_DTYPE = 17,
-       ONEOP_TYPE_DTYPE_LIST = 18,
-       ONEOP_TYPE_SHAPE = 19,
-       ONEOP_TYPE_SHAPE_LIST = 20,
-       ONEOP_TYPE_DEVICE = 21,
-       ONEOP_TYPE_GENERATOR = 22, /* these three since 1.3 */
-       ONEOP_TYPE_LAYOUT = 23,
-       ONEOP_TYPE_MEMORY_FORMAT = 24
+/* oneop_function_arg.type: the types of functional_api.yaml that have a meaning here */
+enum {
+  ONEOP_TYPE_VOID = 0,
+  ONEOP_TYPE_TENSOR = 1,
+  ONEOP_TYPE_TENSOR_TUPLE = 2,
+  ONEOP_TYPE_SCALAR = 3,
+  ONEOP_TYPE_INT32 = 4,
+  ONEOP_TYPE_INT64 = 5,
+  ONEOP_TYPE_FLOAT = 6,
+  ONEOP_TYPE_DOUBLE = 7,
+  ONEOP_TYPE_BOOL = 8,
+  ONEOP_TYPE_STRING = 9,
+  ONEOP_TYPE_INT32_LIST = 10,
+  ONEOP_TYPE_INT64_LIST = 11,
+  ONEOP_TYPE_FLOAT_LIST = 12,
+  ONEOP_TYPE_DOUBLE_LIST = 13,
+  ONEOP_TYPE_BOOL_LIST = 14,
+  ONEOP_TYPE_STRING_LIST = 15,
+  ONEOP_TYPE_SCALAR_LIST = 16,
+  ONEOP_TYPE_DTYPE = 17,
+  ONEOP_TYPE_DTYPE_LIST = 18,
+  ONEOP_TYPE_SHAPE = 19,
+  ONEOP_TYPE_SHAPE_LIST = 20,
+  ONEOP_TYPE_DEVICE = 21,
+  ONEOP_TYPE_GENERATOR = 22, /* these three since 1.3 */
+  ONEOP_TYPE_LAYOUT = 23,
+  ONEOP_TYPE_MEMORY_FORMAT = 24
 };
 
-enum {                               /* what oneop_host.generator does */
-       ONEOP_GENERATOR_SEED = 0,     /* gives the seed */
-       ONEOP_GENERATOR_SET_SEED = 1, /* takes one */
-       ONEOP_GENERATOR_NEW_SEED = 2, /* takes one that nobody chose, and gives it */
-       ONEOP_GENERATOR_RANDOM = 3    /* gives the next 64 random bits */
+/* what oneop_host.generator does */
+enum {
+  ONEOP_GENERATOR_SEED = 0,     /* gives the seed */
+  ONEOP_GENERATOR_SET_SEED = 1, /* takes one */
+  ONEOP_GENERATOR_NEW_SEED = 2, /* takes one that nobody chose, and gives it */
+  ONEOP_GENERATOR_RANDOM = 3    /* gives the next 64 random bits */
 };
 
 /* A tensor of the host, counted by retain and release. An odd one stands for a tensor that does not
@@ -292,8 +300,7 @@ typedef struct oneop_result {
   void (*give)(struct oneop_result* result, oneop_handle owned);
 } oneop_result;
 
-/* --- Services of the host
- * ------------------------------------------------------------------------------------------ */
+/* ---- Services of the host ---- */
 
 struct oneop_frame;
 
@@ -343,9 +350,7 @@ typedef struct oneop_reads {
   uint64_t attrs; /* bit i: attribute number i; bit 63: some attribute from 63 on */
 } oneop_reads;
 
-/* --- A call
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- A call ---- */
 
 /* What every callback sees. The host prepares it; a library only reads it, except that inference
  * writes ndim, shape, stride, dtype and is_dynamic of the output tensors. Outputs start as a copy
@@ -382,8 +387,7 @@ typedef struct oneop_frame {
   void* host_data;
 } oneop_frame;
 
-/* --- Answers that are lists: the library calls the host
- * ------------------------------------------------------------- */
+/* ---- Answers that are lists: the library calls the host ---- */
 
 /* One SBP signature: an entry for each tensor of the frame, in order. */
 typedef struct oneop_sbp_sink {
@@ -449,8 +453,7 @@ typedef struct oneop_grad_sink {
   const oneop_tensor* (*describe)(struct oneop_grad_sink* sink, int32_t blob, oneop_status* status);
 } oneop_grad_sink;
 
-/* --- What a library describes
- * ----------------------------------------------------------------------------------------- */
+/* ---- What a library describes ---- */
 
 typedef struct oneop_arg_def {
   uint32_t size;
@@ -556,10 +559,11 @@ typedef struct oneop_grad_def {
   int32_t (*generate)(void* self, oneop_frame* frame, oneop_grad_sink* sink, oneop_status* status);
 } oneop_grad_def;
 
-enum { /* oneop_function_arg.flags */
-       ONEOP_ARG_KEYWORD_ONLY = 1u << 0,
-       ONEOP_ARG_OPTIONAL = 1u << 1, /* None is a value; it is the default */
-       ONEOP_ARG_HAS_DEFAULT = 1u << 2
+/* oneop_function_arg.flags */
+enum {
+  ONEOP_ARG_KEYWORD_ONLY = 1u << 0,
+  ONEOP_ARG_OPTIONAL = 1u << 1, /* None is a value; it is the default */
+  ONEOP_ARG_HAS_DEFAULT = 1u << 2
 };
 
 typedef struct oneop_function_arg {
@@ -613,8 +617,7 @@ typedef struct oneop_library {
   const char* mistake;
 } oneop_library;
 
-/* --- The one exported symbol
- * ---------------------------------------------------------------------------------------- */
+/* ---- The one exported symbol ---- */
 
 /* Frozen for ever. The host fills in its half and calls; the library fills in its own, and
  * `library` if it can serve this host. Each side then judges the other's version. */
