@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import oneop
 from oneop.authoring.independence import prove_implied
 from oneop.errors import OpRuntimeError, RegistrationError, SbpError
+from oneop.registry import isolated
 from oneop.sbp import parse
 
 
@@ -229,3 +230,68 @@ def test_brackets_that_do_not_fit():
     for text in ("a [b -> a b", "a b] -> a b", "a [[b]] -> a b"):
         with pytest.raises(RegistrationError, match="brackets do not fit together"):
             oneop.define("b_brackets(Tensor x) -> Tensor y", infer=text)
+
+
+#: Kernels that look at all elements, and show it only for some values.
+LOOKING = {
+    "any of bool": (torch.bool, lambda x: x | x.any()),
+    "all of bool": (torch.bool, lambda x: x & x.all()),
+    "all positive": (torch.float32, lambda x: x * (2 if (x > 0).all() else 1)),
+    "any zero": (torch.float32, lambda x: x * (2 if (x == 0).any() else 1)),
+    "any nan": (torch.float32, lambda x: np.where(np.isnan(x).any(), 0, x).astype(x.dtype)),
+    "large": (torch.float32, lambda x: x - x.max() if abs(x).max() > 1000 else x * 1),
+    "any zero of int": (torch.int64, lambda x: x * (2 if (x == 0).any() else 1)),
+}
+
+
+@pytest.mark.parametrize("case", LOOKING)
+def test_a_claim_that_fails_for_some_values_only_is_refused(case):
+    dtype, kernel = LOOKING[case]
+    with isolated():
+        op = oneop.define("looks(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+        op.register_kernel("cpu")(kernel)
+        with pytest.raises(SbpError, match="and that does not hold"):
+            torch.vmap(op)(torch.ones(3, 4).to(dtype))
+
+
+@pytest.mark.parametrize("kernel", [np.tanh, np.exp, np.log, lambda x: 1 / x, np.sign, lambda x: np.where(x > 0, x, 0)])
+@pytest.mark.filterwarnings("ignore:.*encountered")
+def test_a_true_claim_holds_for_special_values_too(kernel):
+    with isolated():
+        op = oneop.define("looks(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+        op.register_kernel("cpu")(lambda x: kernel(x).astype(x.dtype))
+        x = torch.tensor([[1.0, 2.0, 0.5], [3.0, 0.0, -1.0]])
+        torch.testing.assert_close(torch.vmap(op)(x), torch.stack([op(row) for row in x]), equal_nan=True)
+
+
+centres = False
+
+
+def test_a_proof_is_made_again_when_a_captured_value_is_another():
+    global centres
+    with isolated():
+        op = oneop.define("looks(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+        op.register_kernel("cpu")(lambda x: x - x.mean() if centres else x * 1)
+        x = torch.ones(2, 3)
+        torch.vmap(op)(x)
+        centres = True
+        try:
+            with pytest.raises(SbpError, match="and that does not hold"):
+                torch.vmap(op)(x)
+        finally:
+            centres = False
+        torch.vmap(op)(x)
+
+
+def test_an_effect_happens_once_for_each_example():
+    seen = []
+    with isolated():
+        op = oneop.define("looks(Tensor x) -> Tensor y", infer="elementwise", differentiable=False, side_effect=True)
+
+        @op.register_kernel("cpu")
+        def kernel(x):
+            seen.append(x.tolist())
+            return x * 1
+
+        torch.vmap(op)(torch.tensor([[1.0], [2.0], [3.0]]))
+    assert seen == [[1.0], [2.0], [3.0]]

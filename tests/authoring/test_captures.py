@@ -22,13 +22,53 @@ class Settings:
         return x * self.factor
 
 
+class Scaling:
+    factor = 2.0  # of the class
+
+    def times(self, x):
+        return x * self.factor
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+    def __init__(self):
+        self.factor = 2.0
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = 2.0
+
+
 settings = Settings(2.0)
+
+
+class Hidden(Scaling):
+    def times(self, x):
+        return x * self.factor
+
+
+scaling, slotted, model, hidden = Scaling(), Slotted(), Model(), Hidden()
 module = types.ModuleType("settings_of_a_user")
 module.factor = 2.0
 
 
 def helper(x):
     return x * FACTOR
+
+
+def with_default(x, factor=2.0):
+    return x * factor
+
+
+def of_twice(self, x):
+    return x * 2.0
+
+
+def of_thrice(self, x):
+    return x * 3.0
 
 
 def other_helper(x):
@@ -67,6 +107,23 @@ CASES = {
     ),
     "module": (lambda x: x * module.factor, lambda value: setattr(module, "factor", value), (2.0, 3.0)),
     "helper": (lambda x: helper(x), lambda value: set_global("helper", value), (helper, other_helper)),
+    "attribute of a class": (
+        lambda x: scaling.times(x),
+        lambda value: setattr(Scaling, "factor", value),
+        (2.0, 3.0),
+    ),
+    "method of a class": (
+        lambda x: scaling.times(x),
+        lambda value: setattr(Scaling, "times", value),
+        (of_twice, of_thrice),
+    ),
+    "slot": (lambda x: x * slotted.factor, lambda value: setattr(slotted, "factor", value), (2.0, 3.0)),
+    "attribute of a module": (lambda x: x * model.factor, lambda value: setattr(model, "factor", value), (2.0, 3.0)),
+    "default": (
+        lambda x: with_default(x),
+        lambda value: setattr(with_default, "__defaults__", value),
+        ((2.0,), (3.0,)),
+    ),
     "global of a helper": (lambda x: helper(x), lambda value: set_global("FACTOR", value), (2.0, 3.0)),
 }
 
@@ -118,6 +175,20 @@ def test_compiled_code_follows(place, case):
         change(values[0])
         globals().update(before)
         bind(2.0), setattr(settings, "factor", 2.0)
+
+
+def test_an_attribute_that_hides_that_of_the_class():
+    with isolated():
+        composition(lambda x: hidden.times(x))
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x: oneop.ops.captures_op(x), backend="aot_eager", fullgraph=True)
+        assert observe(compiled) == observe(oneop.ops.captures_op)
+        hidden.factor = 5.0
+        try:
+            assert observe(compiled) == observe(oneop.ops.captures_op) == ([5.0, -10.0], [5.0, 5.0])
+        finally:
+            del hidden.factor
+        assert observe(compiled) == observe(oneop.ops.captures_op)
 
 
 def count_it(x):

@@ -431,6 +431,41 @@ def jobs_must_be_alike_on_all_ranks(mesh):
     assert own.exists() == (rank == 0)
 
 
+def refused(act):
+    """Return the text of the error that an act raises."""
+    try:
+        act()
+    except Exception as error:
+        return str(error)
+    raise AssertionError("it was not refused")
+
+
+@case(dims=(1,))
+def random_compositions_draw_alike_with_and_without_gradients(mesh):
+    noisy = oneop.define("d_noisy(Tensor x) -> Tensor y", infer="elementwise", random=True)
+    noisy.register_kernel(language="torch")(lambda x: x * torch.rand_like(x))
+    part = spread(torch.ones(8, 3), mesh, [S(0)])
+    found = []
+    for needs in (False, True):
+        torch.manual_seed(5)
+        found.append(noisy(part.detach().clone().requires_grad_(needs)).full_tensor().detach())
+    assert torch.equal(found[0], found[1]) and found[0].unique().numel() == found[0].numel(), found
+    compiled = torch.compile(lambda x: noisy(x), backend="aot_eager")
+    text = refused(lambda: compiled(part.detach().clone().requires_grad_()))
+    assert "it draws random numbers and torch differentiates it" in text, text
+
+
+@case(dims=(1,))
+def what_is_implied_is_proved_for_each_value_of_an_attribute(mesh):
+    prefix = oneop.define("d_maybe_prefix(Tensor x, *, bool sums=False) -> Tensor y", infer="elementwise")
+    prefix.register_kernel("cpu")(lambda x, sums: x.cumsum(0) if sums else x * 2)
+    part = spread(numbers(6, 2), mesh, [S(0)])
+    prefix(part)
+    text = refused(lambda: prefix(part, sums=True))
+    assert 'infer="elementwise" implies' in text, text
+    prefix(part, sums=False)
+
+
 @case(dims=(1,))
 def compiled_where_parts_of_some_sizes_are_refused(mesh):
     """A plan that was made for one size may not serve another, also on a rank whose own part is empty in both."""

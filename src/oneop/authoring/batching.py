@@ -54,7 +54,10 @@ def written_rule(name: str) -> Callable[..., Any] | None:
 
 def has_rule(name: str) -> bool:
     """Tell whether an op may run once for a whole batch; others run once for each example."""
-    return name in _written or core().op_info(name)["has_sbp"] or independence.is_elementwise(name)
+    info = core().op_info(name)
+    if name in _written or info["side_effect"]:  # an effect happens once for each example, and is not tried out
+        return name in _written
+    return info["has_sbp"] or independence.is_elementwise(name)
 
 
 def attach(names: Iterable[str]) -> None:
@@ -98,7 +101,9 @@ def _rule(name: str, info: Any, in_dims: Any, *inputs: Any, **attrs: Any) -> Any
     is_mutable = any(arg["is_mutable"] for arg in definition["inputs"])
     outputs = None
     fronts = _mapped(inputs, in_dims, lambda value, dim: _to_front(value, dim, size))
-    if size > 0 and not is_mutable and definition["outputs"] and not definition["random"]:
+    # An effect happens once for each example, and is not tried out.
+    is_pure = not (is_mutable or definition["random"] or definition["side_effect"])
+    if size > 0 and is_pure and definition["outputs"]:
         outputs = _run_at_once(name, op, fronts, size, attrs)
     if outputs is None:
         outputs = run_each(op, fronts, size, attrs)

@@ -28,7 +28,7 @@ import torch
 
 from oneop._after_import import after_import
 from oneop._runtime import after_defining, core, trace_hooks
-from oneop.authoring.captures import captured, guard_captured
+from oneop.authoring.captures import captured, guard_captured, used_by_kernels
 from oneop.authoring.identity import identity_of, identity_of_all
 
 
@@ -117,4 +117,5 @@ def install() -> None:
     after_import("torch._inductor.codecache", _extend)
     after_defining(_forget_compiled)
     after_defining(captured.watch)
+    after_defining(used_by_kernels.watch)
     trace_hooks.append(guard_captured)

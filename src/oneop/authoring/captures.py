@@ -9,53 +9,56 @@ A name that is bound again is noticed, contents that are changed in place (of a 
 
 from __future__ import annotations
 
-import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from oneop.authoring import batching, book
-from oneop.authoring.digest import bindings_of
+from oneop.authoring.digest import Place, places_of
 
-_PLAIN = (bool, int, float, complex, str, bytes)
-_Place = tuple[Mapping[str, Any] | types.CellType, str]
+_PLAIN = (bool, int, float, complex, str, bytes, tuple)
 
 
 class Captured:
     """All values that functions of ops capture. `generation` changes when one of them is another."""
 
-    def __init__(self) -> None:
-        """Watch nothing."""
+    def __init__(self, *, with_kernels: bool) -> None:
+        """Watch nothing yet. `with_kernels`: also kernels that no compiler looks into."""
+        self._with_kernels = with_kernels
         self._generation = 0
         self._unread: set[str] = set()  # ops whose functions were not looked at yet
-        self._places: dict[str, list[_Place]] = {}  # by op
-        self._values: list[tuple[_Place, object]] = []  # what each place had
+        self._places: dict[str, list[Place]] = {}  # by op
+        self._values: list[tuple[Callable[[], object], object]] = []  # how to read each place, and what it had
 
     def watch(self, names: Iterable[str]) -> None:
-        """Watch what the functions of these ops capture, from the next trace on."""
+        """Watch what the functions of these ops capture, from the next `start` on."""
         self._unread.update(names)
 
     def start(self) -> bool:
-        """Look at the ops that are new, for a trace that begins; tell whether there is anything to guard."""
+        """Look at the ops that are new; tell whether there is anything to guard."""
         if self._unread:
             for name in [*self._unread]:
-                self._places[name] = bindings_of(*_traced_functions(name))
+                self._places[name] = places_of(*_functions(name, with_kernels=self._with_kernels))
             self._unread.clear()
-            places = {(id(owner), name): (owner, name) for all_of in self._places.values() for owner, name in all_of}
-            self._values = [(place, _value_at(place)) for place in places.values()]
+            places = {(id(p.owner), p.name, p.kind): p for all_of in self._places.values() for p in all_of}
+            readers = [place.reader() for place in places.values()]
+            self._values = [(read, read()) for read in readers]
         return bool(self._values)
 
     @property
     def generation(self) -> int:
         """The number of changes so far. A guard of compiled code reads it at each call."""
-        if not all([_value_at(place) is value for place, value in self._values]):
-            now = [(place, _value_at(place)) for place, _ in self._values]
+        if not all([read() is value for read, value in self._values]):
+            now = [(read, read()) for read, _ in self._values]
             pairs = zip(now, self._values, strict=True)
             self._generation += not all(_is_same(new, old) for (_, new), (_, old) in pairs)
             self._values = now
         return self._generation
 
 
-captured = Captured()
+#: What is traced into compiled code.
+captured = Captured(with_kernels=False)
+#: The same and what kernels capture: a proof by running them holds as long as that stays.
+used_by_kernels = Captured(with_kernels=True)
 
 
 def guard_captured() -> None:
@@ -75,23 +78,18 @@ def guard_captured() -> None:
     context.guards_context.dynamo_guards.add(source.make_guard(GuardBuilder.EQUALS_MATCH))
 
 
-def _traced_functions(name: str) -> list[object]:
+def _functions(name: str, *, with_kernels: bool) -> list[object]:
     pages = book.pages_of(name)
     return [
         *(rule for page in pages for rule in (page.op and page.op.infer, page.grad, page.forward) if rule is not None),
-        *(kernel.fields["function"] for page in pages for kernel in page.kernels if book.is_composition(kernel)),
+        *(
+            kernel.fields.get("function", kernel.fields)
+            for page in pages
+            for kernel in page.kernels
+            if with_kernels or book.is_composition(kernel)
+        ),
         batching.written_rule(name),
     ]
-
-
-def _value_at(place: _Place) -> object:
-    owner, name = place
-    if not isinstance(owner, types.CellType):
-        return owner.get(name)
-    try:
-        return owner.cell_contents
-    except ValueError:  # it is empty
-        return None
 
 
 def _is_same(one: object, other: object) -> bool:

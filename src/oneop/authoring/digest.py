@@ -22,7 +22,8 @@ import struct
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,22 +49,44 @@ def digest_of(*values: object) -> str:
     return reader.hexdigest()
 
 
-def bindings_of(*values: object) -> list[tuple[Mapping[str, Any] | types.CellType, str]]:
-    """Return where functions find what they use: (globals, name), (a closure's cell, ""), (attributes, name).
+@dataclass(frozen=True)
+class Place:
+    """Where a function finds something that it uses."""
 
-    Those of installed packages are left out, and globals that the functions' code assigns to. So is what comes after a
-    value that cannot be digested.
-    """
-    reader = _Reader()
-    with contextlib.suppress(Undigestible, RecursionError):
-        for value in values:
+    owner: Any
+    name: str
+    kind: str  # "item" of a mapping, "attribute", "cell", or "size" of a mapping
+
+    def reader(self) -> Callable[[], object]:
+        """Return a function that returns what is there; None if nothing is."""
+        if self.kind == "item":
+            return functools.partial(self.owner.get, self.name)
+        if self.kind == "size":
+            return functools.partial(len, self.owner)
+        name = "cell_contents" if self.kind == "cell" else self.name
+        return functools.partial(_attribute, self.owner, name)
+
+
+def _attribute(owner: Any, name: str) -> object:
+    try:
+        return getattr(owner, name, None)
+    except ValueError:  # an empty cell
+        return None
+
+
+def places_of(*values: object) -> list[Place]:
+    """Return where functions find what they use, except for oneop's own, and globals that their code assigns to."""
+    reader = _Reader(is_collecting=True)
+    for value in values:
+        with contextlib.suppress(RecursionError):
             reader.read(value)
-    return [(owner, name) for owner, name in reader.bindings if name not in reader.assigned]
+    return [place for place in reader.places if place.name not in reader.assigned]
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.bindings: list[tuple[Mapping[str, Any] | types.CellType, str]] = []
+    def __init__(self, *, is_collecting: bool = False) -> None:
+        self._is_collecting = is_collecting  # places are wanted, also beyond what cannot be digested
+        self.places: list[Place] = []
         self.assigned: set[str] = set()
         self._hash = hashlib.sha256(sys.version.encode())
         self._seen: dict[int, int] = {}  # values being read or read already, by number: graphs may have cycles
@@ -85,7 +108,15 @@ class _Reader:
                 return self._put("again", str(number).encode())
             self._seen[id(value)] = len(self._seen)
             self._alive.append(value)
-        self._read_new(value)
+        try:
+            self._read_new(value)
+        except Undigestible:
+            if not self._is_collecting:
+                raise
+
+    def _note(self, owner: Any, names: Iterable[str], kind: str = "item") -> None:
+        if self._is_collecting:
+            self.places += [Place(owner, name, kind) for name in names]
 
     def _read_new(self, value: Any) -> None:
         kind = type(value)
@@ -140,7 +171,10 @@ class _Reader:
         self.read(function.__kwdefaults__)
         self._all("closure", function.__closure__ or ())
         if not is_installed(function.__module__):
-            self.bindings += [(cell, "") for cell in function.__closure__ or ()]
+            for cell in function.__closure__ or ():
+                self._note(cell, [""], "cell")
+            self._note(function, ["__code__", "__defaults__", "__kwdefaults__"], "attribute")
+            self._note(vars(function), [*vars(function)])
         attributes = {name: one for name, one in vars(function).items() if name != "__wrapped__"}
         self.read(attributes)
         if is_installed(function.__module__):
@@ -157,12 +191,12 @@ class _Reader:
             known = builtins if isinstance(builtins, dict) else vars(builtins)
             return self._put("builtin" if name in known else "absent", name.encode())
         value = scope[name]
-        self.bindings.append((scope, name))
+        self._note(scope, [name])
         while isinstance(value, types.ModuleType) and rest and not is_installed(value.__name__):
             name = rest.pop(0)
             if name not in vars(value):
                 return self._put("absent", name.encode())
-            self.bindings.append((vars(value), name))
+            self._note(vars(value), [name])
             value = vars(value)[name]
         self.read(value)
 
@@ -194,6 +228,7 @@ class _Reader:
         self._put("class", f"{cls.__module__}.{cls.__qualname__}".encode())
         if is_installed(cls.__module__) or not cls.__flags__ & _HEAP_TYPE:
             return self._put("version", _version(cls.__module__).encode())
+        self._note(vars(cls), sorted(set(vars(cls)) - _CLASS_BOOKKEEPING))
         self._all("bases", cls.__bases__)
         for name in sorted(set(vars(cls)) - _CLASS_BOOKKEEPING):
             self._put("member", name.encode())
@@ -245,14 +280,25 @@ class _Reader:
     def _instance(self, value: Any) -> None:
         """Read an object all of whose state is in its `__dict__`: one of classes written in Python, without slots."""
         cls = type(value)
+        self._note_attributes(value, cls)
         written = [base for base in cls.__mro__ if base is not object]
         if not hasattr(value, "__dict__") or not all(
             base.__flags__ & _HEAP_TYPE and not vars(base).get("__slots__") for base in written
         ):
+            if self._is_collecting:
+                self.read(cls)
             raise Undigestible(f"a {cls.__module__}.{cls.__qualname__}")
-        if not is_installed(cls.__module__):
-            self.bindings += [(vars(value), name) for name in vars(value)]
         self._all("instance", [cls, vars(value)])
+
+    def _note_attributes(self, value: Any, cls: type) -> None:
+        if cls.__module__.partition(".")[0] == "oneop":
+            return
+        if hasattr(value, "__dict__"):
+            self._note(vars(value), [*vars(value)])
+            self._note(vars(value), [""], "size")  # one that is added hides that of the class
+        for base in cls.__mro__:
+            slots = vars(base).get("__slots__", ())
+            self._note(value, [slots] if isinstance(slots, str) else [*slots], "attribute")
 
 
 _ATOMS: dict[type, Callable[[Any], bytes]] = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -69,10 +70,10 @@ def prove_batch(
     tensors = [value for value in leaves if isinstance(value, torch.Tensor)]
     key = (what, tuple((value.dtype, value.ndim, value.device) for value in tensors), repr(sorted(attrs.items())))
 
-    def holds(shapes: Sequence[Sequence[int]], positive: bool) -> bool | None:
+    def holds(shapes: Sequence[Sequence[int]], sample: Sample) -> bool | None:
         found = False
         for size in (2, 3):
-            values = [_random((size, *shape), t, positive, size) for shape, t in zip(shapes, tensors, strict=True)]
+            values = [_random((size, *shape), t, sample, size) for shape, t in zip(shapes, tensors, strict=True)]
             batch = pytree.tree_unflatten(_in_place_of_tensors(leaves, values), form)
             expected = _attempt(each, op, batch, size, dict(attrs))
             if expected is None:
@@ -122,8 +123,8 @@ def prove_implied(
         results = op(*grouped, **attrs)
         return [results] if isinstance(results, torch.Tensor) else list(results)
 
-    def holds(shapes: Sequence[Sequence[int]], positive: bool) -> bool | None:
-        whole = [_random(shape, t, positive, 1) for shape, t in zip(shapes, examples, strict=True)]
+    def holds(shapes: Sequence[Sequence[int]], sample: Sample) -> bool | None:
+        whole = [_random(shape, t, sample, 1) for shape, t in zip(shapes, examples, strict=True)]
         expected = _attempt(call, whole)
         if expected is None:
             return None
@@ -155,10 +156,14 @@ def _answer(
     name: str,
     key: object,
     shapes: Sequence[Sequence[int]],
-    holds: Callable[[Sequence[Sequence[int]], bool], bool | None],
+    holds: Callable[[Sequence[Sequence[int]], Sample], bool | None],
     what: str,
     where: str,
 ) -> bool:
+    from oneop.authoring.captures import used_by_kernels  # late: it needs the rules of batching, which prove here
+
+    used_by_kernels.start()
+    key = key, used_by_kernels.generation
     known = _answers.setdefault(name, {})
     if key not in known:
         if len(known) >= _MOST_PROOFS:
@@ -170,15 +175,15 @@ def _answer(
 def _prove(
     name: str,
     shapes: Sequence[Sequence[int]],
-    holds: Callable[[Sequence[Sequence[int]], bool], bool | None],
+    holds: Callable[[Sequence[Sequence[int]], Sample], bool | None],
     what: str,
     where: str,
 ) -> bool:
     def prove() -> bool:
         tried = False
         for some in _sizes(shapes):
-            for positive in (False, True):
-                answer = holds(some, positive)
+            for sample in SAMPLES:
+                answer = holds(some, sample)
                 tried |= answer is True
                 if answer is False:
                     raise _refusal(name, what, where, some)
@@ -218,19 +223,65 @@ def _number(size: Any) -> int:
     return size.node.hint if isinstance(size.node.hint, int) else 4
 
 
-def _random(shape: Sequence[int], like: torch.Tensor, positive: bool, seed: int) -> torch.Tensor:
+@dataclass(frozen=True)
+class Sample:
+    """Values of inputs: ordinary ones, and special ones in all places, in one corner, or in all but one corner.
+
+    An op that looks at all its elements (`x.any()`, a maximum, a test for nan) treats a part that is special all over,
+    or not at all, differently from a whole that is so in places. Corners lie so that each way to cut a tensor makes
+    such parts.
+    """
+
+    special: str = "none"
+    where: str = "nowhere"
+
+    def mask(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Return which elements are special."""
+        if not shape or self.where in ("nowhere", "everywhere"):
+            return torch.full(shape, self.where == "everywhere")
+        first = [torch.arange(size) < (size + 1) // 2 for size in shape]
+        grids = torch.meshgrid(*first, indexing="ij")
+        mask = grids[0]
+        for grid in grids[1:]:
+            mask = (mask & grid) if self.where == "in a corner" else (mask | grid)
+        return mask
+
+
+SAMPLES = (
+    Sample(),
+    Sample("positive", "everywhere"),
+    *(
+        Sample(special, where)
+        for special in ("positive", "zero", "large", "nan")
+        for where in ("in a corner", "around a corner")
+    ),
+)
+
+
+def _random(shape: Sequence[int], like: torch.Tensor, sample: Sample, seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1234 + seed + len(shape))
-    dtype = like.dtype
+    shape, dtype = tuple(shape), like.dtype
+    mask = sample.mask(shape)
     if dtype == torch.bool:
-        values = torch.rand(tuple(shape), generator=generator) > 0.5
-    elif dtype.is_complex:
-        values = torch.randn(tuple(shape), dtype=dtype, generator=generator)
-    elif dtype.is_floating_point:
-        values = torch.randn(tuple(shape), dtype=torch.float64, generator=generator)
-        values = values.abs() + 0.25 if positive else values * 2
+        ordinary = torch.rand(shape, generator=generator) > 0.5
+        values = {"none": ordinary, "zero": ~mask}.get(sample.special, mask)
+    elif dtype.is_floating_point or dtype.is_complex:
+        wide = torch.complex128 if dtype.is_complex else torch.float64
+        values = torch.randn(shape, dtype=wide, generator=generator) * 2
+        large = 200.0 if dtype.itemsize <= 2 else 1e4  # half precision must hold sums of them
+        special = {
+            "positive": values.abs() + 0.25,
+            "zero": torch.zeros_like(values),
+            "large": (values.abs() + 1) * large,
+            "nan": torch.full_like(values, float("nan")),
+        }.get(sample.special, values)
+        values = torch.where(mask, special.to(wide), values)
     else:
-        low = 0 if positive or dtype in (torch.uint8, torch.uint16, torch.uint32, torch.uint64) else -9
-        values = torch.randint(low, 10, tuple(shape), generator=generator)
+        low = 0 if dtype in (torch.uint8, torch.uint16, torch.uint32, torch.uint64) else -9
+        values = torch.randint(low, 10, shape, generator=generator)
+        # Integers may be indices: none is larger than those that are tried anyway.
+        special = {"positive": values.abs() + 1, "zero": torch.zeros_like(values)}.get(sample.special, values)
+        values = torch.where(mask, special.clamp(max=9), values)
     return values.to(dtype).to(like.device)
 
 

@@ -115,10 +115,10 @@ def bind_values(
         what = (
             f"unknown: {', '.join(unknown)}"
             if unknown
-            else f"missing: {', '.join(missing)}"
-            if missing
             else f"given twice: {', '.join(twice)}"
             if twice
+            else f"missing: {', '.join(missing)}"
+            if missing
             else f"found {len(args)}"
         )
         raise ArgumentError(f'job "{signature.job}" takes {len(names)} arguments ({", ".join(names)}); {what}')

@@ -15,7 +15,9 @@ import torch
 import torch.distributed as dist
 
 from oneop._runtime import loaded_libraries
+from oneop.authoring.identity import identity_of
 from oneop.errors import ArgumentError, OpRuntimeError
+from oneop.jobs.schema import is_ours
 
 if TYPE_CHECKING:
     from oneop.jobs.trace import TracedJob
@@ -55,6 +57,16 @@ def writes_checkpoints() -> bool:
     return not _spread_jobs or not dist.is_initialized() or dist.get_rank() == 0
 
 
+def _ops_of(traced: TracedJob) -> list[str]:
+    return sorted({node.target._opname for node in traced.graph.graph.nodes if is_ours(node)})
+
+
+def _identity(name: str) -> tuple[str, str]:
+    """Return the digests of an op's rules and kernels; nothing for what cannot be digested."""
+    identity = identity_of(name)
+    return (identity.traced or "")[:16], (identity.kernels or "")[:16]
+
+
 def fingerprint(traced: TracedJob) -> dict[str, str]:
     """Return what must be the same on all ranks: for each kind of thing a text, or a digest where that is long."""
     optimizer = traced.optimizer
@@ -70,6 +82,7 @@ def fingerprint(traced: TracedJob) -> dict[str, str]:
         "variables": _digest(str(held)),
         "values of the variables": _digest(",".join(f"{_checksum(value):x}" for value in traced.held)),
         "op libraries": str(sorted((name, found[0]) for name, found in loaded_libraries.items())),
+        "ops": str([(name, *_identity(name)) for name in _ops_of(traced)]),
         "torch": torch.__version__,
     }
 

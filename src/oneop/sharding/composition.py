@@ -13,18 +13,22 @@ Where everything is broadcast on a mesh dimension, gradients are too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate
 
 from oneop._modes import without_modes
 from oneop._runtime import dtypes_of, find_op
-from oneop.registry import get_op
+from oneop.errors import ArgumentError
+from oneop.registry import OpDef, get_op
 from oneop.sbp import split_axis
 from oneop.sharding import dtensor
-from oneop.sharding.parts import make_part, tracing_part
+from oneop.sharding.parts import Part, make_part, tracing_part
 from oneop.sharding.planning import Candidate, Placements, local_call
+from oneop.sharding.random import is_random, own_numbers, shard_of
 
 
 def run(name: str, arguments: Sequence[Any]) -> Any:
@@ -66,7 +70,7 @@ def run(name: str, arguments: Sequence[Any]) -> Any:
     changed = {call.schema_names.get(attr, attr): value for attr, value in local.attrs.items()}
     shapes = [*call.shapes, *(shape for shape, _ in call.outputs)]
     place = make_part(call.mesh_shape, coordinate, [*chosen.inputs, *chosen.outputs], shapes)
-    with tracing_part(place):
+    with tracing_part(place), _drawing(op, mesh, place, len(specs)):
         results = call.overload(*parts, **{**kwargs, **changed})
     wholes = dtensor.whole_outputs(call, specs, kwargs)
     placed = [
@@ -74,6 +78,24 @@ def run(name: str, arguments: Sequence[Any]) -> Any:
         for i, (result, placements) in enumerate(zip(_listed(results), chosen.outputs, strict=True))
     ]
     return placed[0] if isinstance(results, torch.Tensor) else type(results)(placed)
+
+
+def _drawing(op: OpDef, mesh: DeviceMesh, place: Part, inputs: int) -> AbstractContextManager[None]:
+    """Let a random composition draw numbers of its own for each shard, as kernels do.
+
+    Raises `ArgumentError` while torch.compile traces: the compiled program would draw the same on every shard.
+    """
+    if not is_random(op):
+        return nullcontext()
+    if torch._guards.TracingContext.try_get() is not None:
+        raise ArgumentError(
+            f'op "{op.name}": it draws random numbers and torch differentiates it, which cannot be compiled for '
+            "DTensors\n  write its gradient with register_grad, or call it outside torch.compile"
+        )
+    device = torch.device(mesh.device_type)
+    if device.type == "cuda":
+        device = torch.device("cuda", torch.cuda.current_device())
+    return own_numbers(device, shard_of(place.mesh_shape, place.coordinate, place.sbp[inputs]))
 
 
 def _listed(results: Any) -> list[torch.Tensor]:

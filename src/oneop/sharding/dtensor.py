@@ -43,6 +43,7 @@ except ImportError:
 
 from oneop._modes import without_modes
 from oneop._runtime import core, find_op
+from oneop.authoring.independence import is_implied
 from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
 from oneop.sharding.local import size_attrs
@@ -131,7 +132,7 @@ def _register_one(name: str) -> None:
     # DTensor's memory belongs to threads and cannot be cleared for all of them. So an op that is defined anew after it
     # was asked goes by this file's own memory from then on.
     is_outdated = isinstance(before, _Strategy) and (before.was_asked or before.is_outdated)
-    propagator.register_op_strategy(overload, _Strategy(op, overload, is_outdated), _key_of(op, frozenset()))
+    propagator.register_op_strategy(overload, _Strategy(op, overload, is_outdated), _key_of(op, _first_reads(op)))
     _known.clear()
     handlers = DTensor._op_dispatcher._custom_op_handlers
     if is_outdated or _needs_own_run(op):
@@ -156,6 +157,11 @@ def _key_of(op: OpDef, attrs_read: frozenset[str]) -> RuntimeSchemaInfo:
     return RuntimeSchemaInfo(100, keys or None, needs_pytree=has_lists)
 
 
+def _first_reads(op: OpDef) -> frozenset[str]:
+    """Return the attributes that a plan depends on before it is made: a proof runs the kernel, which may read all."""
+    return frozenset(attr.name for attr in op.attrs) if is_implied(op.name) else frozenset()
+
+
 class _Strategy:
     """What DTensor asks about one op."""
 
@@ -164,7 +170,7 @@ class _Strategy:
         self.was_asked = False
         self._op = op
         self._overload = overload
-        self._attrs_read: frozenset[str] = frozenset()
+        self._attrs_read = _first_reads(op)
 
     def __call__(self, schema: OpSchema) -> OpStrategy:
         self.was_asked = True

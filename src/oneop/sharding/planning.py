@@ -336,11 +336,13 @@ def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
 
 def _unproved(call: ShardedCall, candidate: Candidate) -> str:
     """Return which signature inference only implies and could not be proved. Raises `SbpError` for a wrong one."""
-    from oneop.authoring.independence import prove_implied
+    from oneop.authoring.independence import is_implied, prove_implied
     from oneop.sharding.parts import runs_as_part
 
     if runs_as_part(call.op):
         return ""  # it draws numbers, or asks where it runs: a run on parts here would say nothing
+    if is_implied(call.op.name) and core().op_info(call.op.name)["side_effect"]:
+        return "its signatures only follow from inference, and an op with effects is not tried out"
     cut = [one for one, size in zip(candidate.signatures, call.mesh_shape, strict=True) if size > 1]
     for signature in dict.fromkeys(cut):  # one part is the whole, whatever the op does
         if not prove_implied(call.op.name, call.groups, call.attrs, signature, device=call.device):
