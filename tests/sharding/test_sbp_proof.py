@@ -6,6 +6,7 @@ import torch
 
 import oneop
 from oneop.errors import ArgumentError, SbpError
+from oneop.registry import isolated
 from oneop.testing import check_sbp
 
 
@@ -170,3 +171,21 @@ def test_the_line_for_an_op_of_cpp(capsys):
     assert report.undeclared == ("S(0) -> S(0)", "P -> P")
     line = 'ctx->NewBuilder().Split(user_op::OpArg("x", 0), 0).Split(user_op::OpArg("y", 0), 0).Build();'
     assert report.lines[0] == line and line in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_gradients_in_low_precision_are_rounded_and_right(dtype):
+    with isolated():
+        product = oneop.define("low_product(Tensor x, Tensor w) -> Tensor y")
+        product.register_infer(lambda x, w: x.like(shape=(x.shape[0], w.shape[1])))
+        product.register_sbp("S(0), B -> S(0)", "B, S(1) -> S(1)", "S(1), S(0) -> P")
+        product.register_kernel(language="torch")(lambda x, w: x @ w)
+        norm = oneop.define("low_norm(Tensor x, Tensor w) -> Tensor y", sbp=["S(0), B -> S(0)"])
+        norm.register_infer(lambda x, w: x)
+        norm.register_kernel(language="torch")(
+            lambda x, w: x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * w
+        )
+        for seed in range(5):
+            torch.manual_seed(seed)
+            check_sbp(product, [torch.randn(5, 7, dtype=dtype), torch.randn(7, 3, dtype=dtype)], discover=False)
+            check_sbp(norm, [torch.randn(12, 8, dtype=dtype), torch.randn(8, dtype=dtype)], discover=False)

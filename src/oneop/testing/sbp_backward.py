@@ -103,7 +103,10 @@ def composition_problem(sample: Sample, signature: Signature, parts: int) -> str
         if sbp.kind == PARTIAL_SUM:
             gathered = torch.stack(given).sum(0)
         scale = float(expected.abs().nan_to_num().max()) if expected.numel() else 0.0
-        limit = torch.full_like(expected, 1e-3 * scale + 1e-30, dtype=torch.float64)
+        rounding = 4 * torch.finfo(expected.dtype).eps  # of gradients in low precision, which are rounded at each step
+        limit = torch.full_like(expected, max(1e-3, rounding) * scale + 1e-30, dtype=torch.float64)
+        if sbp.kind == PARTIAL_SUM:  # the sum rounds each summand, also where they cancel
+            limit += rounding * sum(piece.abs().nan_to_num().to(torch.float64) for piece in given)
         gap = difference(gathered, expected, limit)
         if gap is not None:
             return f"the gradient of input {number} under {sbp}, {gap}"
