@@ -189,3 +189,20 @@ def test_gradients_in_low_precision_are_rounded_and_right(dtype):
             torch.manual_seed(seed)
             check_sbp(product, [torch.randn(5, 7, dtype=dtype), torch.randn(7, 3, dtype=dtype)], discover=False)
             check_sbp(norm, [torch.randn(12, 8, dtype=dtype), torch.randn(8, dtype=dtype)], discover=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("most", [20, 100, 1000])
+def test_integers_are_tried_at_other_magnitudes(dtype, most):
+    with isolated():
+        clamp = oneop.define(
+            "whole_clamp(Tensor x) -> Tensor y", infer="same_shape", sbp=["P -> P"], differentiable=False
+        )
+        clamp.register_kernel(language="torch")(lambda x: x.clamp(-most, most))
+        with pytest.raises(SbpError):
+            check_sbp(clamp, [torch.randint(-9, 9, (6, 4)).to(dtype)], discover=False)
+        twice = oneop.define(
+            "whole_twice(Tensor x) -> Tensor y", infer="same_shape", sbp=["P -> P"], differentiable=False
+        )
+        twice.register_kernel(language="torch")(lambda x: x * 2)
+        check_sbp(twice, [torch.randint(-9, 9, (6, 4)).to(dtype)], discover=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from oneop._runtime import core
 from oneop.testing.sbp_shards import RAISED, Call, Sample
 
 #: What float inputs are multiplied by: thresholds and constants in an op show at one magnitude and not at another.
@@ -22,8 +23,26 @@ def samples_of(call: Call, rtol: float | None) -> list[Sample]:
     ways.append((None, 1.0, 1, True))
     if any(t.dtype in (torch.float32, torch.float16, torch.bfloat16) for t in call.tensors):
         ways += [(torch.float64, magnitude, 1, False) for magnitude in MAGNITUDES[:3]]
+    if _takes_any_integers(call):
+        ways += [(None, magnitude, 1, False) for magnitude in (100.0, 1e5)]
     found = (_sample(call, dtype, magnitude, sign, is_shuffled, rtol) for dtype, magnitude, sign, is_shuffled in ways)
     return [sample for sample in found if sample is not None]
+
+
+def _takes_any_integers(call: Call) -> bool:
+    """Tell whether integers may be made larger.
+
+    They may be no indices into a float tensor, nor given to a kernel that would read beyond its memory.
+    """
+    languages = {kernel["language"] for kernel in core().op_info(call.op.name)["kernels"]}
+    is_exact = all(not (t.is_floating_point() or t.is_complex() or t.dtype == torch.bool) for t in call.tensors)
+    return is_exact and bool(call.tensors) and languages <= {"numpy", "torch"}
+
+
+def _factor(tensor: torch.Tensor, magnitude: int) -> int:
+    """Return the magnitude, or less where the dtype could not hold sums of the results."""
+    largest = int(tensor.abs().max()) if tensor.numel() else 1
+    return max(1, min(magnitude, torch.iinfo(tensor.dtype).max // (8 * max(1, largest))))
 
 
 def _sample(
@@ -36,6 +55,8 @@ def _sample(
             if dtype is not None and own.is_floating_point():
                 own = own.to(dtype)
             own = own * (magnitude * sign)
+        elif magnitude > 1 and _takes_any_integers(call):
+            own = own * _factor(own, int(magnitude))
         if is_shuffled and own.ndim:
             order = torch.randperm(own.shape[0], generator=torch.Generator().manual_seed(number))
             own = own[order]
