@@ -275,8 +275,11 @@ def _overload_of(name: str) -> Any:
     current = packet.default
     known = _overloads.setdefault(name, current)
     if known is not current:
-        vars(known).clear()
+        # Other threads use the object: it never lacks an attribute. An update of one dict by another is atomic.
+        outdated = vars(known).keys() - vars(current).keys()
         vars(known).update(vars(current))
+        for attribute in outdated:
+            vars(known).pop(attribute, None)
         packet.default = known
     return known
 

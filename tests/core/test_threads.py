@@ -1,11 +1,14 @@
 """Many threads at once: right results, kernels side by side, libraries loaded in between."""
 
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch.testing import assert_close
+
+import oneop
 
 
 def run_threads(count, work):
@@ -105,3 +108,39 @@ def test_backward_in_another_thread(ops):
     thread.start()
     thread.join()
     assert_close(x.grad, torch.where(x > 0, 1.0, 0.5))
+
+
+def test_the_overload_of_an_op_is_whole_while_its_schema_changes():
+    """Graphs and other threads hold the overload; it changes in place, and never lacks an attribute."""
+    schemas = ["thread_flips(Tensor x) -> Tensor y", "thread_flips(Tensor x, *, int by=1) -> Tensor y"]
+    ended, faults = threading.Event(), []
+
+    def define(schema):
+        op = oneop.define(schema, infer="elementwise", differentiable=False)
+        op.register_kernel("cpu")(lambda x: x)
+        return op
+
+    held = define(schemas[0]).overload
+
+    def read():
+        try:
+            while not ended.is_set():
+                for _ in range(1000):
+                    held._schema, held._opname, held._op  # noqa: B018 - that they are there is the point
+        except AttributeError as error:
+            faults.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    try:
+        for thread in threads:
+            thread.start()
+        for i in range(1000):
+            define(schemas[i % 2])
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+    assert not faults, faults
