@@ -209,3 +209,35 @@ def test_equal_values_and_what_a_function_assigns_itself_compile_nothing_again()
             compiled(torch.ones(3))
         assert counter.frame_count == 1
         assert captured.generation == captured.generation
+
+
+class Awkward:
+    """An object that raises when it is looked at."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(f"nobody asks for {name}")
+
+
+awkward = [Awkward(), oneop.global_function, open, types.SimpleNamespace(lock=__import__("threading").Lock())]
+
+
+@oneop.global_function()
+def kept_job(x: oneop.typing.Numpy.Placeholder((2,), dtype=oneop.float32)) -> oneop.typing.Numpy:
+    return x * 2
+
+
+def test_objects_that_cannot_be_read_are_passed_over():
+    global FACTOR
+    kept_job(torch.ones(2).numpy())
+    with isolated():
+        composition(lambda x: x * FACTOR if awkward and kept_job else x)
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x: oneop.ops.captures_op(x), backend="aot_eager", fullgraph=True)
+        assert observe(compiled) == observe(oneop.ops.captures_op)
+        before = FACTOR
+        FACTOR = 7.0  # noted before the awkward objects or after them, it is noticed
+        try:
+            assert observe(compiled) == observe(oneop.ops.captures_op) == ([7.0, -14.0], [7.0, 7.0])
+        finally:
+            FACTOR = before
+        torch.vmap(oneop.ops.captures_op)(torch.ones(2, 2))

@@ -110,7 +110,9 @@ class _Reader:
             self._alive.append(value)
         try:
             self._read_new(value)
-        except Undigestible:
+        except RecursionError:
+            raise
+        except Exception:  # Undigestible, or what an object of the author's raises when it is looked at
             if not self._is_collecting:
                 raise
 
@@ -243,6 +245,8 @@ class _Reader:
         elif isinstance(value, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
             self._put("torch op", str(value).encode())
         elif type(value).__module__ == "oneop._core":
+            if not hasattr(value, "__name__"):
+                raise Undigestible(f"a {type(value).__qualname__}")
             self._put("op", str(value.__name__).encode())  # has a digest of its own
         elif type(value).__module__.partition(".")[0] == "numpy":
             self._numpy(value)
