@@ -84,6 +84,11 @@ CASES = {
         ArgumentError,
         "load: expected a path or what oneop.build returns, found None",
     ),
+    "load with sources": (
+        lambda op: oneop.load(3, ["a.cpp"]),
+        ArgumentError,
+        "load: with sources the name of a library is expected, found int 3",
+    ),
     "build's name": (lambda op: oneop.build(3, ["a.cpp"]), BuildError, "library 3: a name is made of letters"),
     "build's sources": (lambda op: oneop.build("a", 3), BuildError, "expected a path or a list of paths, found int 3"),
     "one of the sources": (lambda op: oneop.build("a", ["a.cpp", 3]), BuildError, "found list ['a.cpp', 3]"),
@@ -133,3 +138,9 @@ def test_an_output_that_no_memory_can_hold():
             OpRuntimeError, match='op "bad_input_large", output 0: not enough memory for 140737488355328'
         ):
             op(torch.ones(1))
+
+
+def test_sources_may_come_from_any_iterable(tmp_path):
+    """They are looked at twice, and a generator gives them once."""
+    (tmp_path / "empty.cpp").write_text("int nothing;\n")
+    assert oneop.build("bad_input_empty", (tmp_path / name for name in ["empty.cpp"])).path.exists()

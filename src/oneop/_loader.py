@@ -64,7 +64,9 @@ def load(
     Loading the same library again does nothing; a rebuilt one replaces its ops, kernels and gradients. Raises
     `LoadError`, `AbiError`, `DuplicateOpError` or `RegistrationError`, and registers nothing then.
     """
-    if sources is not None and isinstance(library, (str, os.PathLike)):
+    if sources is not None:
+        if not isinstance(library, (str, os.PathLike)):
+            raise ArgumentError(f"load: with sources the name of a library is expected, found {described(library)}")
         library = build(os.fspath(library), sources, **options)
     elif options:
         raise TypeError(f"load() takes {', '.join(options)} only together with sources")

@@ -230,8 +230,8 @@ def _check_sources(name: str, files: list[Path]) -> list[Path]:
 
 
 def _all_absolute(paths: Sequence[StrPath] | StrPath) -> list[Path]:
-    listed: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    if not isinstance(listed, Iterable) or not all(isinstance(path, (str, os.PathLike)) for path in listed):
+    listed: Any = [paths] if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable) else [*paths]
+    if not all(isinstance(path, (str, os.PathLike)) for path in listed):
         raise BuildError(f"expected a path or a list of paths, found {described(paths)}")
     return [_absolute(path) for path in listed]
 
@@ -245,10 +245,10 @@ def _define_flags(defines: Mapping[str, str | int | None]) -> list[str]:
 
 
 def _as_list(texts: Sequence[str] | str) -> Sequence[str]:
-    listed: Any = [texts] if isinstance(texts, str) else texts
-    if not isinstance(listed, Iterable) or not all(isinstance(text, str) for text in listed):
+    listed: Any = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else [*texts]
+    if not all(isinstance(text, str) for text in listed):
         raise BuildError(f"expected a source text or a list of texts, found {described(texts)}")
-    return list(listed)
+    return listed  # type: ignore[no-any-return]
 
 
 def _warn_if_toolkit_differs(toolkit: Toolkit) -> None:
