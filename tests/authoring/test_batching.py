@@ -295,3 +295,12 @@ def test_an_effect_happens_once_for_each_example():
 
         torch.vmap(op)(torch.tensor([[1.0], [2.0], [3.0]]))
     assert seen == [[1.0], [2.0], [3.0]]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_proof_gives_no_warnings_about_its_own_values(recwarn):
+    with isolated():
+        op = oneop.define("looks(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+        op.register_kernel("cpu")(lambda x: np.log(x))
+        torch.vmap(op)(torch.ones(2, 3))
+    assert not recwarn.list

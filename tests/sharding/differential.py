@@ -72,19 +72,7 @@ def make_ops():
         return x + np.arange(start, stop, dtype=x.dtype)[:, None]
 
     def blocks(x, block):
-        return ops_blocks(x, block=block)
-
-    ops_blocks = composition(
-        "r_blocks(Tensor x, *, int block) -> Tensor y",
-        lambda x, block: x.reshape(x.shape[0], x.shape[1] // block, block).cumsum(-1).reshape(x.shape),
-        sbp=["S(0) -> S(0)", "S(1) -> S(1)", "P -> P"],
-    )
-
-    @ops_blocks.register_infer
-    def _(x, block):
-        if x.shape[1] % block:
-            raise ValueError(f"{x.shape[1]} columns are no whole blocks of {block}")
-        return x
+        return ops.blocks(x, block=block)
 
     def floats(draw, *shape):
         return draw.tensor(*shape)
