@@ -12,6 +12,7 @@ Collectives, meshes and process groups are torch's.
     grads.py        where gradients live
     explanation.py  explain, explain_sharding
     pinning.py      pin: a call under one signature
+    pin_rules.py    whether a call can run under a pinned signature
     export.py       signatures for others: torch's strategy validation, Shardy-style rules
     explicit.py     warning or raising where tensors are moved unasked
     words.py        placement, global_tensor, to_global, to_local

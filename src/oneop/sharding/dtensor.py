@@ -503,6 +503,11 @@ def _contiguous_stride(shape: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(stride)
 
 
+def lying(spec: DTensorSpec, placements: Placements) -> DTensorSpec:
+    """Return the spec of the same tensor with other placements."""
+    return DTensorSpec(spec.mesh, placements, tensor_meta=spec.tensor_meta)
+
+
 def moved(tensor: DTensor, placements: Placements) -> DTensor:
     """Return a tensor with other placements, partial ones too. Not differentiable."""
     target = DTensorSpec(tensor.device_mesh, placements, tensor_meta=tensor._spec.tensor_meta)

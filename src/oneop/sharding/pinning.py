@@ -1,13 +1,18 @@
-"""`pin`: a call under one signature, whatever another would cost."""
+"""`pin`: a call under one signature, whatever another would cost. pin_rules.py says beforehand whether that can be."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oneop.errors import ArgumentError, SbpError
+import torch
+
+from oneop._after_import import after_import
+from oneop._runtime import find_op
+from oneop.errors import ArgumentError
 from oneop.registry import get_op
-from oneop.sbp import parse, placements
+from oneop.sbp import placements
+from oneop.sharding.pin_rules import check_call, read_words
 
 if TYPE_CHECKING:
     from oneop._core import Op
@@ -17,57 +22,68 @@ def pin(op: Op | str, signature: str | Sequence[str]) -> Callable[..., Any]:
     """Return the op with its signature fixed: `pin(op, "S(0), B -> S(0)")(x, w)`.
 
     DTensors are redistributed to the placements of the signature's inputs, by calls that torch records, so it works in
-    backward and in torch.compile too. A mesh of several dimensions takes a list with a signature for each. Raises
-    `SbpError` where the op does not declare the signature, or DTensor cannot bring an input there.
+    backward and in torch.compile too. A mesh of several dimensions takes a list with a signature for each. A word
+    stands for all tensors of an argument; axes may be counted from the end. Before anything moves or runs it raises
+    `ArgumentError` for a signature or a call that cannot be meant, and `SbpError` where the op does not declare the
+    signature, cannot run under it with these shapes, or DTensor cannot bring an input there.
     """
-    from oneop._runtime import find_op
-
-    name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]
+    name = op if isinstance(op, str) else getattr(op, "__name__", None)
+    if not isinstance(name, str):
+        raise ArgumentError(f"pin: expected an op or its name, found {op!r}")
     definition, call = get_op(name), find_op(name)
-    texts = [signature] if isinstance(signature, str) else list(signature)
-    sides = [_read(name, text, len(definition.inputs), len(definition.outputs)) for text in texts]
-    wanted = [placements([side[0][i] for side in sides]) for i in range(len(definition.inputs))]
-    made = [placements([side[1][i] for side in sides]) for i in range(len(definition.outputs))]
+    texts = _texts(name, signature)
+    words = [read_words(definition, text) for text in texts]
+    inputs = [arg.name for arg in definition.inputs]
+    targets = [placements([one[i] for one in words]) for i in range(len(inputs))]
 
     def pinned(*args: Any, **attrs: Any) -> Any:
+        given, named = _by_position(name, inputs, args, attrs)
+        check = _check_traced if torch.compiler.is_compiling() else check_call
+        check(name, texts, given, named)
         placed = [
-            [_moved(name, one, target) for one in item]
-            if isinstance(item, (list, tuple))
-            else _moved(name, item, target)
-            for item, target in zip(args, wanted, strict=False)
+            [_moved(one, target) for one in item] if isinstance(item, (list, tuple)) else _moved(item, target)
+            for item, target in zip(given, targets, strict=True)
         ]
-        results = call(*placed, *args[len(wanted) :], **attrs)
-        listed = results if isinstance(results, (list, tuple)) else [results]
-        for result, expected in zip(listed, made, strict=False):
-            if tuple(result.placements) != expected:
-                raise SbpError(
-                    f'op "{name}": it does not run under {" | ".join(texts)}\n'
-                    f"  expected an output with {expected}, found {tuple(result.placements)}\n"
-                    f"  oneop.sbp_signatures shows what it declares; oneop.sharding.explain why one is not possible\n"
-                    f"  defined at {definition.source}"
-                )
-        return results
+        return call(*placed, **named)
 
     return pinned
 
 
-def _read(name: str, text: str, inputs: int, outputs: int) -> tuple[list[Any], list[Any]]:
-    left, arrow, right = text.partition("->")
-    sides = [[parse(item) for item in side.split(",") if item.strip()] for side in (left, right)]
-    if not arrow or len(sides[0]) != inputs or len(sides[1]) != outputs:
-        raise ArgumentError(
-            f'pin: op "{name}" has {inputs} inputs and {outputs} outputs; found "{text}"\n'
-            "  write S(axis), B or P for each input, ->, and for each output: S(0), B -> S(0)"
-        )
-    return sides[0], sides[1]
+def _check_traced(name: str, texts: tuple[str, ...], args: Sequence[Any], attrs: dict[str, Any]) -> None:
+    """Check a call that torch.compile traces: it runs this as it is, on its fake tensors, once for each graph."""
+    check_call(name, texts, args, attrs)
 
 
-def _moved(name: str, tensor: Any, target: Any) -> Any:
+after_import("torch._dynamo", lambda module: module.allow_in_graph(_check_traced))
+
+
+def _texts(name: str, signature: Any) -> tuple[str, ...]:
+    texts = [signature] if isinstance(signature, str) else signature
+    if isinstance(texts, (list, tuple)) and texts and all(isinstance(text, str) for text in texts):
+        return tuple(texts)
+    raise ArgumentError(
+        f'pin: op "{name}": expected a signature, or a list with one for each dimension of the mesh, '
+        f'found {signature!r}\n  write "S(0), B -> S(0)", with a word for each input and each output'
+    )
+
+
+def _by_position(
+    name: str, inputs: Sequence[str], args: Sequence[Any], named: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the inputs in their order, those that were given by name too, and the rest of what was named."""
+    if len(args) > len(inputs):
+        raise ArgumentError(f'pin: op "{name}" takes {len(inputs)} inputs ({", ".join(inputs)}), found {len(args)}')
+    rest = dict(named)
+    placed = list(args)
+    for i, own in enumerate(inputs):
+        if i < len(args) and own in rest:
+            raise ArgumentError(f'pin: op "{name}", input "{own}": it is given twice, by position and by name')
+        if i >= len(args):
+            placed.append(rest.pop(own, None))
+    return placed, rest
+
+
+def _moved(tensor: Any, target: Any) -> Any:
     if tensor is None or tuple(tensor.placements) == target:
         return tensor
-    if any(one.is_partial() and one != now for one, now in zip(target, tensor.placements, strict=True)):
-        raise SbpError(
-            f'pin: op "{name}": DTensor makes no partial sums of a tensor that lies {tuple(tensor.placements)}\n'
-            "  make them where the tensor comes from, or pin another signature"
-        )
     return tensor.redistribute(placements=target)

@@ -116,20 +116,26 @@ def make_plan(call: ShardedCall, cost: Cost, *, compare_all: bool = False, is_li
     raise SbpError(_no_candidate_text(call, signatures))
 
 
-def _signatures(call: ShardedCall, is_linear: bool) -> tuple[list[list[Signature]], frozenset[str], bool]:
+def _signatures(call: ShardedCall, only_linear: bool) -> tuple[list[list[Signature]], frozenset[str], bool]:
     """Return the signatures of each mesh dimension, the attributes that were read, and whether sizes were."""
     by_size: dict[int, tuple[Signature, ...]] = {}
     read: frozenset[str] = frozenset()
     reads_sizes = False
     for size in dict.fromkeys(call.mesh_shape):
         declared = declared_signatures(call.op.name, call.groups, call.output_counts, call.attrs, size, keep_small=True)
-        by_size[size] = tuple(one for one in declared.signatures if not is_linear or _is_linear(one))
+        by_size[size] = tuple(one for one in declared.signatures if not only_linear or is_linear(one))
         read |= declared.attrs_read
         reads_sizes |= declared.reads_sizes
     return [list(by_size[size]) for size in call.mesh_shape], read, reads_sizes
 
 
-def _is_linear(signature: Signature) -> bool:
+def signatures_of(call: ShardedCall) -> list[list[Signature]]:
+    """Return what the op declares for each dimension of the mesh."""
+    return _signatures(call, False)[0]
+
+
+def is_linear(signature: Signature) -> bool:
+    """Tell whether autograd can go back through a signature: it has splits, broadcasts and sums only."""
     return all(not sbp.is_partial or sbp.kind == PARTIAL_SUM for sbp in signature)
 
 
