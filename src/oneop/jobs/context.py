@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from oneop.errors import ArgumentError
+from oneop.jobs.meeting import mark_spread
 
 if TYPE_CHECKING:
     from oneop.jobs.optimizer import Optimizer
@@ -70,6 +71,9 @@ class JobContext:
         self._device_stack.append(device)
         try:
             yield
+        except Exception as error:
+            mark_spread(error, device, ranks)
+            raise
         finally:
             self._device_stack.pop()
 

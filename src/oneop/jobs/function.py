@@ -18,6 +18,7 @@ from oneop.jobs.annotations import Signature, bind_values, check_returns, conver
 from oneop.jobs.context import current_context
 from oneop.jobs.function_config import FunctionConfig
 from oneop.jobs.job import Compilation, CompiledJob
+from oneop.jobs.meeting import refuse, refusing_traces
 from oneop.jobs.pending import LostErrors, Pending
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.profile import JobProfile, profile_job
@@ -150,12 +151,26 @@ class Job(JobEntry):
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         if self._signature.is_callback:
             self._lost.raise_first()
-        compiled = self.compile()
-        values = bind_values(self._signature, args, kwargs, compiled.traced.changed_inputs)
+        with refusing_traces():
+            compiled = self.compile()
+        try:
+            values = bind_values(self._signature, args, kwargs, compiled.traced.changed_inputs)
+        except ArgumentError as error:
+            self._tell(compiled, error)
+            raise
         if self._signature.is_callback:
             values = [value.clone() for value in values]  # the caller may change its own as soon as this returns
             return Pending(self._name, lambda: self._run(compiled, values), self._lost)
         return self._run(compiled, values)
+
+    def _tell(self, compiled: CompiledJob, error: ArgumentError) -> None:
+        """Tell the other ranks of a job on several that this one refuses its call, in the order of the calls."""
+        if not compiled.traced.is_spread:
+            return
+        if self._signature.is_callback:
+            Pending(self._name, lambda: refuse(error, compiled.traced.device), self._lost).wait()
+        else:
+            refuse(error, compiled.traced.device)
 
     def _run(self, compiled: CompiledJob, values: list[Any]) -> Any:
         flat = compiled.call(values)

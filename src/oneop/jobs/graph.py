@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 from oneop.errors import ArgumentError, described
 from oneop.jobs.job import Compilation, CompiledJob
+from oneop.jobs.meeting import refusing_traces
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.profile import JobProfile, profile_job
 from oneop.jobs.trace import InputSpec, TraceRequest
@@ -55,8 +56,10 @@ class TensorJob:
             isinstance(value, torch.Tensor) and value.dtype == dtype and value.shape == shape
             for value, (shape, dtype) in zip(inputs, self._expected, strict=True)
         ):
-            self._refuse(inputs)
-        compiled = self._compilation.get()
+            with self.compiled.refusing():
+                self._refuse(inputs)
+        with refusing_traces():
+            compiled = self._compilation.get()
         results = compiled.call([value.detach() if value.requires_grad else value for value in inputs])
         spec = compiled.traced.output_spec
         return results[0] if spec.is_leaf() else pytree.tree_unflatten(results, spec)
@@ -111,7 +114,9 @@ class Graph:
 
     def __call__(self, *inputs: torch.Tensor) -> Any:
         """Run the graph."""
-        return self.job_for(*inputs)(*inputs)
+        with refusing_traces():
+            job = self.job_for(*inputs)
+        return job(*inputs)
 
     def job_for(self, *inputs: torch.Tensor) -> TensorJob:
         """Return the planned job for inputs like these."""

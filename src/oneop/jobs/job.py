@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -12,11 +13,12 @@ from oneop._runtime import core
 from oneop.errors import ArgumentError
 from oneop.jobs.device import DeviceRunner
 from oneop.jobs.locks import no_modes, tracing_alone
+from oneop.jobs.meeting import refusing
 from oneop.jobs.passes import simplify
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.planner import JobPlan, plan_job
 from oneop.jobs.program import BoundJob, bind_job
-from oneop.jobs.ranks import alike_on_all_ranks
+from oneop.jobs.ranks import SpreadFunction
 from oneop.jobs.schedule import is_constant
 from oneop.jobs.schema import is_op, is_ours
 from oneop.jobs.session import Draft, Session, current_session
@@ -59,7 +61,7 @@ class CompiledJob:
             self._function = traced.graph
         if traced.is_spread:
             assert self._function is not None
-            self._function = alike_on_all_ranks(traced, self._function)
+            self._function = SpreadFunction(traced, self._function)
 
     @property
     def epoch(self) -> int:
@@ -78,12 +80,17 @@ class CompiledJob:
         """
         traced = self.traced
         if traced.changed_inputs:
-            check_changed_inputs(traced, inputs)
+            with self.refusing():
+                check_changed_inputs(traced, inputs)
         with self.gate:
             outputs = [value.clone() for value in self._step(inputs)]
         for watch, value in zip(traced.watches, outputs[traced.num_outputs :], strict=True):
             watch.callback(value.cpu().numpy())
         return outputs[: traced.num_outputs]
+
+    def refusing(self) -> AbstractContextManager[None]:
+        """Return a block around what may refuse a call: where it does, ranks that wait for this one are told."""
+        return refusing(self.traced.device) if self.traced.is_spread else nullcontext()
 
     def time_steps(self, count: int) -> list[float]:
         """Run the steps on what the buffers hold and return their least seconds; variables stay as they are."""
@@ -114,7 +121,8 @@ class CompiledJob:
 
     def _step(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         traced = self.traced
-        self._set_rate()
+        with self.refusing():
+            self._set_rate()
         versions = [] if self.bound else [value._version for value in traced.held]
         try:
             outputs, changed = self._run_bound(inputs) if self.bound else self._run_function(inputs)

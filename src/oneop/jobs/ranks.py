@@ -2,12 +2,13 @@
 
 Each rank traces its own graph. Where graphs, attributes, rates, variables or op libraries differ, collectives would mix
 up what does not belong together, or wait for ever. So the ranks compare what they have: the program at the first call
-of a job, the inputs and the learning rate at each.
+of a job, the inputs and the learning rate at each (meeting.py).
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,39 +18,54 @@ import torch.distributed as dist
 from oneop._runtime import loaded_libraries
 from oneop.authoring.identity import identity_of
 from oneop.errors import ArgumentError, OpRuntimeError
+from oneop.jobs.meeting import Call, meet, refuse_values
 from oneop.jobs.schema import is_ours
 
 if TYPE_CHECKING:
     from oneop.jobs.trace import TracedJob
 
-Function = Callable[..., Sequence[torch.Tensor]]
 _spread_jobs: set[str] = set()
 
 
-def alike_on_all_ranks(traced: TracedJob, function: Function) -> Function:
-    """Return the function of a job on several ranks with the comparisons around it."""
-    _spread_jobs.add(traced.name)
-    step = 0
+class SpreadFunction:
+    """The function of a job on several ranks, with the comparisons around it."""
 
-    def run(inputs: list[torch.Tensor], held: list[torch.Tensor], rates: list[torch.Tensor]) -> Sequence[torch.Tensor]:
-        nonlocal step
+    def __init__(self, traced: TracedJob, function: Callable[..., Sequence[torch.Tensor]]) -> None:
+        """Compare the calls of this function from its first one on."""
+        _spread_jobs.add(traced.name)
+        self._traced = traced
+        self._function = function
+        self._step = 0
+
+    def __call__(
+        self, inputs: list[torch.Tensor], held: list[torch.Tensor], rates: list[torch.Tensor]
+    ) -> Sequence[torch.Tensor]:
+        """Run a step. A step that fails does not count."""
+        traced = self._traced
+        call = Call(
+            job=traced.name,
+            step=self._step,
+            inputs=tuple(f"{str(one.dtype).removeprefix('torch.')}{list(one.shape)}" for one in inputs),
+            sums=tuple(map(_checksum, inputs)),
+            rates=tuple(map(_checksum, rates)),
+        )
         try:
-            if step == 0:
-                _compare_programs(traced, fingerprint(traced))
-            _compare_values(traced.name, step, inputs, rates)
-            outputs = function(inputs, held, rates)
+            have_same_values = meet(call, traced.device)
+            if self._step == 0:
+                _compare_programs(traced)
+            if not have_same_values:
+                refuse_values(call)
+            outputs = self._function(inputs, held, rates)
         except ArgumentError:
             raise
         except RuntimeError as error:
             raise OpRuntimeError(
-                f'job "{traced.name}", rank {dist.get_rank()} of {dist.get_world_size()}, step {step}: '
+                f'job "{traced.name}", rank {dist.get_rank()} of {dist.get_world_size()}, step {self._step}: '
                 f"{str(error).splitlines()[0]}\n"
                 "  if it is about a connection or a time-out, another rank failed first: see its message"
             ) from error
-        step += 1
+        self._step += 1
         return outputs
-
-    return run
 
 
 def writes_checkpoints() -> bool:
@@ -76,7 +92,7 @@ def fingerprint(traced: TracedJob) -> dict[str, str]:
     return {
         "job": traced.name,
         "inputs": str([(tuple(one.shape), str(one.dtype)) for one in traced.inputs]),
-        "graph": _digest("\n".join(_node_texts(traced.graph))),
+        "graphs": _digest(str(_calls_of(traced.graph))),
         "optimizer": f"{type(optimizer).__name__} {sorted(settings.items())}",
         "learning rates": str(rates),
         "variables": _digest(str(held)),
@@ -87,62 +103,109 @@ def fingerprint(traced: TracedJob) -> dict[str, str]:
     }
 
 
-def _node_texts(graph: torch.fx.GraphModule) -> list[str]:
-    """Return each call of a graph, without what may differ between ranks: sizes, and where a part lies."""
-    texts = []
+#: Calls by which DTensor cuts, pads and joins parts: others on each rank where a tensor does not split evenly.
+_CUTTING = frozenset(
+    "getitem alias as_strided cat chunk clone constant_pad_nd contiguous detach empty expand narrow new_empty "
+    "new_zeros pad reshape select slice split split_with_sizes squeeze unsqueeze view zeros".split()
+)
+
+
+def _name_of(target: Any) -> str:
+    schema = getattr(target, "_schema", None)
+    return str(schema.name).removeprefix("aten::") if schema is not None else str(getattr(target, "__name__", target))
+
+
+_PLAIN = (float, str, bool, torch.dtype)  # values that are no sizes
+
+
+def _calls_of(graph: torch.fx.GraphModule) -> Details:
+    """Return each call of a graph, without what may differ between ranks: sizes, where a part lies, how it is cut."""
+    calls: Details = []
     for node in graph.graph.nodes:
-        if node.op != "call_function":
+        if node.op != "call_function" or _name_of(node.target) in _CUTTING:
             continue
-        constants = [value for value in node.args if isinstance(value, (float, str, bool, torch.dtype))]
-        named = {
-            name: value
-            for name, value in node.kwargs.items()
+        schema = getattr(node.target, "_schema", None)
+        arguments = schema.arguments if schema is not None else []
+        names = [argument.name for argument in arguments]
+        names += [f"argument {i}" for i in range(len(names), len(node.args))]
+        given = {one.name: one.default_value for one in arguments if one.has_default_value()}
+        given |= {n: v for n, v in zip(names, node.args, strict=False) if isinstance(v, _PLAIN)}
+        given |= node.kwargs
+        found = {
+            f'"{name}"': repr(value)
+            for name, value in sorted(given.items())
             if name != "part" and not isinstance(value, torch.fx.Node) and not _may_be_local(node, name, value)
         }
-        texts.append(f"{node.target} {constants} {sorted(named.items(), key=str)}")
-    return texts
+        calls.append((f"{node.target}", found))
+    return calls
 
 
 def _may_be_local(node: Any, name: str, value: Any) -> bool:
     """Tell whether an argument may be another one on each rank: sizes are, where tensors do not split evenly."""
     if getattr(node.target, "namespace", "") != "oneop":
-        return not isinstance(value, (float, str, bool, torch.dtype))
+        return not isinstance(value, _PLAIN)
     from oneop.registry import get_op
     from oneop.sharding.local import size_attrs
 
     return name in {attr.name for attr in size_attrs(get_op(node.target._schema.name.partition("::")[2]))}
 
 
-def _compare_programs(traced: TracedJob, own: dict[str, str]) -> None:
-    everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, own)
+def _compare_programs(traced: TracedJob) -> None:
+    everyone = _gathered(fingerprint(traced))
     for rank, other in enumerate(everyone):
-        for what, mine in everyone[0].items():
-            if other.get(what) == mine:
+        for what, first in everyone[0].items():
+            if other.get(what) == first:
                 continue
-            shown = (mine[:160], str(other.get(what))[:160])
+            shown = first[:160], str(other.get(what))[:160]
+            place = ""
+            if what in _DETAILS:  # all ranks found the same difference, so all are here
+                details = _gathered(_DETAILS[what](traced))
+                place, shown = _first_difference(details[0], details[rank])
             raise ArgumentError(
-                f'job "{own["job"]}": rank {rank} runs another program than rank 0: the {what} differ\n'
+                f'job "{traced.name}": rank {rank} runs another program than rank 0: the {what} differ{place}\n'
                 f"  rank 0: {shown[0]}\n  rank {rank}: {shown[1]}\n"
                 "  all ranks must define and call the same jobs in the same order, with the same ops and settings"
             )
 
 
-def _compare_values(name: str, step: int, inputs: Sequence[torch.Tensor], rates: Sequence[torch.Tensor]) -> None:
-    device = inputs[0].device if inputs else torch.device("cpu")
-    own = torch.tensor([*map(_checksum, inputs), *map(_checksum, rates)], dtype=torch.int64, device=device)
-    everyone = [torch.empty_like(own) for _ in range(dist.get_world_size())]
-    dist.all_gather(everyone, own)
-    for rank, other in enumerate(everyone):
-        differing = (other != everyone[0]).nonzero().flatten().tolist()
-        if not differing:
-            continue
-        what = f"input {differing[0]}" if differing[0] < len(inputs) else "the learning rate"
-        raise ArgumentError(
-            f'job "{name}", step {step}: {what} of rank {rank} is not that of rank 0\n'
-            "  all ranks call a job on several devices with the same whole arrays; each computes its part of them\n"
-            "  with a loader on each rank, gather the batches first, or use DTensor.from_local and the ops directly"
-        )
+def _gathered(own: Any) -> list[Any]:
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, own)
+    return everyone
+
+
+Details = list[tuple[str, dict[str, str]]]
+
+
+def _first_difference(first: Details, other: Details) -> tuple[str, tuple[str, str]]:
+    """Return where two lists of named things begin to differ, and what is there in each."""
+    nothing = "nothing: there are no more", dict[str, str]()
+    for number, (here, there) in enumerate(itertools.zip_longest(first, other, fillvalue=nothing)):
+        if here[0] != there[0]:
+            return f", first at number {number}", (here[0], there[0])
+        for name in [*here[1], *there[1]]:
+            values = here[1].get(name, "nothing"), there[1].get(name, "nothing")
+            if values[0] != values[1]:
+                return f", first at number {number}, {here[0]}, in {name}", (values[0][:160], values[1][:160])
+    return "", ("", "")
+
+
+def _details_of_variables(traced: TracedJob) -> Details:
+    pairs = zip(traced.held_names, traced.held, strict=True)
+    return [(n, {"its shape": str(tuple(t.shape)), "its dtype": str(t.dtype)}) for n, t in pairs]
+
+
+def _details_of_values(traced: TracedJob) -> Details:
+    pairs = zip(traced.held_names, traced.held, strict=True)
+    return [(n, {"its values": f"{t.flatten()[:4].tolist()}, checksum {_checksum(t):x}"}) for n, t in pairs]
+
+
+#: What of a fingerprint is a digest, and how to say more about it.
+_DETAILS: dict[str, Callable[[TracedJob], Details]] = {
+    "graphs": lambda traced: _calls_of(traced.graph),
+    "variables": _details_of_variables,
+    "values of the variables": _details_of_values,
+}
 
 
 def _checksum(tensor: torch.Tensor) -> int:
