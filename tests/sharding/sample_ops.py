@@ -59,7 +59,7 @@ def softmax():
     @op.register_sbp
     def signatures(ctx):
         for axis in range(ctx.spec("x").ndim):
-            if axis != ctx.attrs["dim"]:
+            if axis != ctx.attrs["dim"] % ctx.spec("x").ndim:
                 ctx.new_builder().split("x", axis).split("y", axis).build()
 
     return op

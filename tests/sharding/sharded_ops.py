@@ -78,14 +78,14 @@ softmax.register_grad(lambda ctx, dy: softmax_grad(ctx.y, dy, dim=ctx.dim))
 @softmax.register_sbp
 def _(ctx):
     for axis in range(ctx.spec("x").ndim):
-        if axis != ctx.attrs["dim"]:
+        if axis != ctx.attrs["dim"] % 2:
             ctx.new_builder().split("x", axis).split("y", axis).build()
 
 
 @softmax_grad.register_sbp
 def _(ctx):
     for axis in range(ctx.spec("y").ndim):
-        if axis != ctx.attrs["dim"]:
+        if axis != ctx.attrs["dim"] % 2:
             ctx.new_builder().split(ctx.inputs, axis).split("dx", axis).build()
 
 

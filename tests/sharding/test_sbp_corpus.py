@@ -32,7 +32,7 @@ def test_discovery_proposes_nothing_wrong(name):
     op, inputs, attrs = sbp_corpus.make("wrong", name)
     wrong = sbp_corpus.WRONG[name][4]
     op.register_sbp()
-    if name in ("other_mode", "other_flag"):
+    if name.startswith("other_"):
         pytest.skip("the signature holds for the attributes of this call")
     assert wrong not in check_sbp(op, inputs, backward=False, **attrs).undeclared
 

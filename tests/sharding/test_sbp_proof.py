@@ -7,7 +7,7 @@ import torch
 import oneop
 from oneop.errors import ArgumentError, SbpError
 from oneop.registry import isolated
-from oneop.testing import check_sbp
+from oneop.testing import check_sbp, sbp_samples
 
 
 @pytest.mark.parametrize("make", sample_ops.KNOWN, ids=lambda make: make.__name__)
@@ -206,3 +206,31 @@ def test_integers_are_tried_at_other_magnitudes(dtype, most):
         )
         twice.register_kernel(language="torch")(lambda x: x * 2)
         check_sbp(twice, [torch.randint(-9, 9, (6, 4)).to(dtype)], discover=False)
+
+
+def test_the_value_of_an_int_attribute_that_refutes_is_named():
+    """An axis that the call does not have, one counted from the end, and a number that only the code knows."""
+    with isolated():
+        soft = oneop.define("int_soft(Tensor x, *, int dim=1) -> Tensor y", infer="same_shape", sbp=["S(0) -> S(0)"])
+        soft.register_kernel(language="torch")(lambda x, dim: x.softmax(dim))
+        with pytest.raises(SbpError, match=r"WRONG     S\(0\) -> S\(0\)  with dim=0, 2 parts: "):
+            check_sbp(soft, [torch.randn(6, 5)], discover=False)
+        soft.register_sbp(lambda ctx: ctx.new_builder().split("x", 0).split("y", 0).build() if ctx.attrs["dim"] else 0)
+        with pytest.raises(SbpError, match=r"WRONG     S\(0\) -> S\(0\)  with dim=-2, 2 parts: "):
+            check_sbp(soft, [torch.randn(6, 5)], discover=False, choices={"dim": [-2]})
+        steps = oneop.define("int_steps(Tensor x, *, int k=1) -> Tensor y", infer="same_shape", sbp=["S(0) -> S(0)"])
+        steps.register_kernel(language="numpy")(lambda x, k: x - x.mean(0) if k > 40 else x * k)
+        with pytest.raises(SbpError, match="with k=41, 2 parts"):
+            check_sbp(steps, [torch.randn(6, 5)], discover=False, backward=False)
+
+
+@pytest.mark.parametrize("is_interpreted, tried", [(True, {0, 1, 2, -1, 3, 4}), (False, {1, 2, 3})])
+def test_which_values_int_attributes_are_tried_with(is_interpreted, tried, monkeypatch):
+    """A compiled kernel may use as an index, or a divisor, what inference lets through: it gets smaller ones only."""
+    monkeypatch.setattr(sbp_samples, "_is_interpreted", lambda call: is_interpreted)
+    with isolated():
+        op = oneop.define("int_rows(Tensor x, *, int rows=3) -> Tensor y", infer="same_shape", sbp=["S(1) -> S(1)"])
+        seen = set()
+        op.register_kernel(language="numpy")(lambda x, rows: (seen.add(rows), x.copy())[1])
+        check_sbp(op, [torch.randn(4, 5)], discover=False, backward=False)
+        assert seen == tried

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MOST_CANDIDATES = 20_000
 #: Into how many parts tensors are cut; and one more than an axis has elements, so that a part is empty.
 PARTS = (2, 3, 4, 5, 6, 8)
+_GUESSED_SAMPLES = 2  # values of int attributes are many, and each is tried on so many inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class Verdict:
 
     holds: bool | None
     problem: str = ""
+    is_refused: bool = False  # by inference: nothing would ever run under it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +91,10 @@ def check_sbp(
 
     No process group is needed: parts are made and run one after another here, as calls with DTensors would run them.
     Tensors are cut into 2 to 8 parts, even and uneven ones, and with one that is empty. Inputs are tried at several
-    magnitudes, negated, in another order, and in float64 where the op takes it; each value of a bool attribute, and
-    of a str attribute those that stand in the op's Python code or in `choices`. Each element of a result is compared
-    by itself. The ops that the gradient calls are proved on what it gives them.
+    magnitudes, negated, in another order, and in float64 where the op takes it; each value of a bool attribute, of a
+    str attribute those that stand in the op's Python code or in `choices`, and of an int attribute small ones, those
+    in the code and their successors, where the op takes them (compiled kernels: those below the given one). Each
+    element of a result is compared by itself. The ops that the gradient calls are proved on what it gives them.
 
     Args:
         op: the op or its name.
@@ -129,10 +132,17 @@ def _prove(call: Call, rtol: float | None, choices: Mapping[str, Sequence[Any]],
     found: dict[str, Verdict] = {}
     declared: tuple[Signature, ...] = ()
     samples: list[Sample] = []
-    for other, note in calls_with_other_attrs(call, choices):
+    for other, note, is_guessed in calls_with_other_attrs(call, choices):
         own = samples_of(other, rtol)
         if not own:
             other.run(other.tensors)  # raises what the op says
+        if is_guessed:
+            found |= {
+                text_of(call.op, call.counts, one): replace(verdict, problem=f"{note}, {verdict.problem}")
+                for one, verdict in _judge_declared(other, own[:_GUESSED_SAMPLES]).items()
+                if verdict.holds is False and not verdict.is_refused
+            }
+            continue
         verdicts = _judge_declared(other, own)
         if other is call:
             declared, samples = tuple(verdicts), own
@@ -253,7 +263,7 @@ def _judge_refused(call: Call, samples: Sequence[Sample], signature: Signature, 
     own = samples_of(other, samples[0].rtol) if is_longer else []
     parts = [n for n in PARTS if own and refusal(own[0], signature, n) is None]
     if not parts:
-        return Verdict(holds=False, problem=f"{first[0]} parts: {first[1]}")
+        return Verdict(holds=False, problem=f"{first[0]} parts: {first[1]}", is_refused=True)
     verdict = _judge(other, own, signature, parts)
     return replace(verdict, problem=verdict.problem or "with longer axes") if verdict.holds else verdict
 

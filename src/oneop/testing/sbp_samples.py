@@ -34,9 +34,8 @@ def _takes_any_integers(call: Call) -> bool:
 
     They may be no indices into a float tensor, nor given to a kernel that would read beyond its memory.
     """
-    languages = {kernel["language"] for kernel in core().op_info(call.op.name)["kernels"]}
     is_exact = all(not (t.is_floating_point() or t.is_complex() or t.dtype == torch.bool) for t in call.tensors)
-    return is_exact and bool(call.tensors) and languages <= {"numpy", "torch"}
+    return is_exact and bool(call.tensors) and _is_interpreted(call)
 
 
 def _factor(tensor: torch.Tensor, magnitude: int) -> int:
@@ -78,19 +77,25 @@ def _sample(
     return Sample(call=call, inputs=inputs, outputs=outputs, rtol=rtol, note=note)
 
 
-def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Call, str]]:
-    """Yield the call itself, then with each other value of a str or bool attribute that the op takes."""
-    yield call, ""
+def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Call, str, bool]]:
+    """Yield the call itself, then with each other value of a str, bool or int attribute that the op takes.
+
+    With each a note, and whether the value was guessed: nobody said that the op is called with it.
+    """
+    yield call, "", False
     for attr in call.op.attrs:
+        given = call.attrs.get(attr.name, _default_of(attr))
+        is_guessed = attr.name not in choices and attr.type in _INTEGERS
         if attr.name in choices:
             values = list(choices[attr.name])
         elif attr.type == "bool":
             values = [False, True]
         elif attr.type == "string":
-            values = _words_in_code(call.op.name)
+            values = [word for word in _constants_in_code(call.op.name) if isinstance(word, str)]
+        elif is_guessed:
+            values = _integers(call, given)
         else:
             continue
-        given = call.attrs.get(attr.name, _default_of(attr))
         tried = 0
         for value in values:
             if value == given or tried == _MOST_VALUES:
@@ -101,17 +106,43 @@ def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> 
             except RAISED:
                 continue  # no value of this attribute
             tried += 1
-            yield other, f"with {attr.name}={value!r}"
+            yield other, f"with {attr.name}={value!r}", is_guessed
+
+
+_INTEGERS = ("int32", "int64")
+
+
+def _integers(call: Call, given: Any) -> list[int]:
+    """Return values of an int attribute to try: axes, counts, and what the op's Python code compares with.
+
+    A kernel that is compiled may read beyond its memory, or divide by zero, where inference lets a value through. So it
+    gets only values below the given one.
+    """
+    if not _is_interpreted(call):
+        return list(range(1, given)) if isinstance(given, int) else []
+    compared = [one for one in _constants_in_code(call.op.name) if isinstance(one, int) and abs(one) <= _LARGEST]
+    near = [given + 1] if isinstance(given, int) else []
+    values = [0, 1, -1, 2, *(value for one in compared for value in (one, one + 1)), 3, *near]
+    return list(dict.fromkeys(values))
+
+
+_LARGEST = 4096
+
+
+def _is_interpreted(call: Call) -> bool:
+    return {kernel["language"] for kernel in core().op_info(call.op.name)["kernels"]} <= {"numpy", "torch"}
 
 
 def _default_of(attr: Any) -> Any:
-    return (
-        str(attr.default).strip("\"'") if attr.has_default and attr.type == "string" else getattr(attr, "default", None)
-    )
+    if not attr.has_default:
+        return getattr(attr, "default", None)
+    if attr.type in _INTEGERS:
+        return int(attr.default)
+    return str(attr.default).strip("\"'") if attr.type == "string" else attr.default
 
 
-def _words_in_code(name: str) -> list[str]:
-    """Return the strings in the code of an op's Python functions: values that it compares a str attribute with."""
+def _constants_in_code(name: str) -> list[str | int]:
+    """Return strings and integers in the code of an op's Python functions: what it compares attributes with."""
     from oneop.authoring.book import definition_of, page_of
 
     page = definition_of(name)
@@ -120,13 +151,13 @@ def _words_in_code(name: str) -> list[str]:
     functions: list[Any] = [rule.function for rule in (page.infer, page.check) if rule is not None]
     functions += [page.sbp] if page.sbp is not None else []
     functions += [kernel.fields.get("function") for kernel in page_of(name, page.source.library).kernels]
-    found: dict[str, None] = {}
+    found: dict[str | int, None] = {}
     for function in functions:
         _collect(function, found, set())
     return list(found)
 
 
-def _collect(function: Any, found: dict[str, None], seen: set[int]) -> None:
+def _collect(function: Any, found: dict[str | int, None], seen: set[int]) -> None:
     if id(function) in seen or function is None:
         return
     seen.add(id(function))
@@ -147,11 +178,17 @@ def _collect(function: Any, found: dict[str, None], seen: set[int]) -> None:
             _collect(getattr(function, inner), found, seen)
 
 
-def _collect_code(code: CodeType, found: dict[str, None]) -> None:
+def _collect_code(code: CodeType, found: dict[str | int, None]) -> None:
     for constant in code.co_consts:
-        if isinstance(constant, str) and len(constant) < 40:
+        if _is_value(constant):
             found[constant] = None
         elif isinstance(constant, (tuple, frozenset)):
-            found.update((item, None) for item in constant if isinstance(item, str))
+            found.update((item, None) for item in constant if _is_value(item))
         elif isinstance(constant, CodeType):
             _collect_code(constant, found)
+
+
+def _is_value(constant: Any) -> bool:
+    if isinstance(constant, str):
+        return len(constant) < 40
+    return isinstance(constant, int) and not isinstance(constant, bool)
