@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from oneop.errors import ArgumentError
 
 if TYPE_CHECKING:
+    import torch
     from torch.distributed.tensor.placement_types import Placement
 
 #: The plugin ABI's kinds, and those that only Python has.
@@ -111,6 +112,16 @@ def of_placements(given: Sequence[Placement]) -> tuple[Sbp, ...]:
         else:
             raise ArgumentError(f"{placement} is not a split, a broadcast or a partial sum")
     return tuple(found)
+
+
+def has_no_mean(entry: Sbp | Placement, dtype: torch.dtype) -> bool:
+    """Tell whether this is a P(avg) of a dtype that cannot hold means: integers and bool."""
+    is_mean = entry.kind == PARTIAL_AVG if isinstance(entry, Sbp) else getattr(entry, "reduce_op", None) == "avg"
+    return is_mean and not (dtype.is_floating_point or dtype.is_complex)
+
+
+#: What to do about it.
+NO_MEAN = "a mean of integers is no integer: make it a float tensor, or use P, P(max) or P(min)"
 
 
 def split_axis(placement: Placement) -> int | None:

@@ -561,6 +561,28 @@ def a_rank_that_refuses_its_call_tells_the_others(mesh):
 
 
 @case(dims=(1,))
+def global_tensors_of_every_reduction(mesh):
+    place = oneop.placement("cpu", list(range(mesh.size())))
+    for whole in (numbers(4, 3), -numbers(4, 3).abs() - 1, torch.arange(-3, 9).reshape(4, 3)):
+        for word in ["P", "P(max)", "P(min)", "B", "S(0)"] + ["P(avg)"] * whole.is_floating_point():
+            close(oneop.global_tensor(whole, placement=place, sbp=word), whole, word)
+            close(oneop.global_tensor(whole, placement=place, sbp="B").to_global(sbp=word), whole, word)
+
+
+@case(dims=(1,))
+def means_of_integers_are_refused(mesh):
+    place = oneop.placement("cpu", list(range(mesh.size())))
+    for whole in (torch.arange(8), torch.tensor([True, False])):
+        text = refused(lambda whole=whole: oneop.global_tensor(whole, placement=place, sbp="P(avg)"))
+        kind = str(whole.dtype).removeprefix("torch.")
+        assert f"sbp: a tensor of {kind} cannot lie P(avg)\n  a mean of integers is no integer" in text, text
+        lying = DTensor.from_local(whole, mesh, [Partial("avg")], run_check=False)
+        for run in (ops.relu, lambda x: oneop.sharding.explain(ops.relu, x), oneop.sharding.pin(ops.relu, "B -> B")):
+            text = refused(lambda run=run, lying=lying: run(lying))
+            assert f'op "d_relu", input "x": it lies P(avg) and is {kind}\n  a mean of integers' in text, text
+
+
+@case(dims=(1,))
 def jobs_on_batches_that_do_not_split_evenly(mesh):
     """Parts are cut and padded in other ways on each rank; the programs are the same all the same."""
     import numpy as np

@@ -234,3 +234,14 @@ def test_which_values_int_attributes_are_tried_with(is_interpreted, tried, monke
         op.register_kernel(language="numpy")(lambda x, rows: (seen.add(rows), x.copy())[1])
         check_sbp(op, [torch.randn(4, 5)], discover=False, backward=False)
         assert seen == tried
+
+
+@pytest.mark.parametrize("signature", ["P(avg) -> P(avg)", "S(0) -> P(avg)", "P(avg) -> B"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.bool])
+def test_means_of_integers_are_never_used(dtype, signature):
+    with isolated():
+        op = oneop.define("whole_mean(Tensor x) -> Tensor y", infer="same_shape", sbp=[signature], differentiable=False)
+        op.register_kernel(language="torch")(lambda x: x.clone())
+        report = check_sbp(op, [torch.ones(6, 4, dtype=dtype)], discover=False)
+        assert [one.signature for one in report.untried] == [signature] and not report.proved
+        assert "never used for these dtypes: a mean of integers is no integer" in report.untried[0].problem

@@ -15,7 +15,15 @@ from oneop.errors import ArgumentError, SbpError
 from oneop.registry import ArgDef, OpDef, get_op
 from oneop.sbp import SPLIT, Sbp, parse, placements
 from oneop.sharding import dtensor
-from oneop.sharding.planning import Placements, Plan, ShardedCall, is_linear, placements_text, signatures_of
+from oneop.sharding.planning import (
+    Placements,
+    Plan,
+    ShardedCall,
+    is_linear,
+    placements_text,
+    refuse_means,
+    signatures_of,
+)
 from oneop.sharding.symbolic import hints
 from oneop.signatures import Signature, text_of
 
@@ -102,6 +110,7 @@ def _check(
     metas = [[_meta(one) for one in item] if isinstance(item, (list, tuple)) else _meta(item) for item in args]
     find_op(op.name)(*metas, **attrs)  # says what is wrong with inputs and attributes
     call, specs = dtensor.call_of(op, args, attrs)
+    refuse_means(call)
     signatures = _signatures(op, call, words)
     count = len(call.placements)
     placed = [placements([one[i] for one in signatures]) for i in range(len(call.dtypes))]

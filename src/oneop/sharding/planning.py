@@ -18,9 +18,9 @@ import torch
 from torch.distributed.tensor.placement_types import Placement, Shard, _StridedShard
 
 from oneop._runtime import DTYPE_CODES, core
-from oneop.errors import OneopError, SbpError
+from oneop.errors import ArgumentError, OneopError, SbpError
 from oneop.registry import OpDef
-from oneop.sbp import PARTIAL_SUM, SPLIT, Sbp, of_placements, split_axis
+from oneop.sbp import NO_MEAN, PARTIAL_SUM, SPLIT, Sbp, has_no_mean, of_placements, split_axis
 from oneop.sbp import placements as placements_of
 from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape
 from oneop.signatures import Signature, declared_signatures, independent_signatures, text_of
@@ -98,6 +98,7 @@ def make_plan(call: ShardedCall, cost: Cost, *, compare_all: bool = False, is_li
     Where the inputs lie as a signature says, nothing else can be cheaper, and nothing else is looked at unless
     `compare_all`. With `is_linear` only splits, broadcasts and sums are taken: what autograd can go back through.
     """
+    refuse_means(call)
     cost = functools.cache(cost)
     signatures, attrs_read, reads_sizes = _signatures(call, is_linear)
     exact = None if compare_all else _exact(call, signatures, cost)
@@ -114,6 +115,15 @@ def make_plan(call: ShardedCall, cost: Cost, *, compare_all: bool = False, is_li
             )
         refused.append((candidate, problem))
     raise SbpError(_no_candidate_text(call, signatures))
+
+
+def refuse_means(call: ShardedCall) -> None:
+    """Raise `ArgumentError` for an input that is a mean of integers."""
+    names = (arg.name for arg, tensors in zip(call.op.inputs, call.groups, strict=True) for _ in tensors)
+    for name, placements, dtype in zip(names, call.placements, call.dtypes, strict=False):
+        if any(has_no_mean(placement, dtype) for placement in placements):
+            kind = str(dtype).removeprefix("torch.")
+            raise ArgumentError(f'op "{call.op.name}", input "{name}": it lies P(avg) and is {kind}\n  {NO_MEAN}')
 
 
 def _signatures(call: ShardedCall, only_linear: bool) -> tuple[list[list[Signature]], frozenset[str], bool]:
@@ -319,6 +329,9 @@ def _by_argument(call: ShardedCall, shapes: Sequence[Shape]) -> dict[str, Shape]
 def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
     """Return why the op cannot run on such parts, going by what it declares for each shape of a part that there is."""
     everywhere = [*candidate.inputs, *candidate.outputs]
+    for placements, dtype in zip(everywhere, call.dtypes, strict=True):
+        if any(has_no_mean(placement, dtype) for placement in placements):
+            return f"P(avg) of a tensor of {dtype}: {NO_MEAN}"
     if not any(split_axis(placement) is not None for placements in everywhere for placement in placements):
         return ""
     unproved = _unproved(call, candidate)

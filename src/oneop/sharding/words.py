@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor import DTensor, Partial, Replicate
 from torch.distributed.tensor.placement_types import Placement as TorchPlacement
 
 from oneop import sbp as words
@@ -76,7 +76,7 @@ def global_tensor(
 ) -> DTensor:
     """Return a tensor on many devices from data that is whole on every rank.
 
-    A partial sum has the data on the first rank and zeros on the others.
+    A partial sum has the data on the first rank and zeros on the others; a P(max), P(min) or P(avg) has it on all.
     """
     whole = torch.as_tensor(data, dtype=dtype)
     tensor = to_global(whole.detach(), placement=placement, sbp=sbp)
@@ -104,14 +104,21 @@ def to_global(tensor: torch.Tensor, placement: Placement | None = None, sbp: Giv
 
 
 def _moved(tensor: DTensor, placements: Sequence[TorchPlacement]) -> DTensor:
-    """Redistribute; where summands are asked for, the first device has the sum and the others have zeros."""
+    """Redistribute; where summands are asked for, the first device has the sum and the others have zeros.
+
+    The maximum, the minimum or the mean of parts that are all the whole is the whole.
+    """
     mesh = tensor.device_mesh
+    for placement in [*tensor.placements, *placements]:
+        if words.has_no_mean(placement, tensor.dtype):
+            kind = str(tensor.dtype).removeprefix("torch.")
+            raise ArgumentError(f"sbp: a tensor of {kind} cannot lie P(avg)\n  {words.NO_MEAN}")
     new = [dim for dim in range(mesh.ndim) if placements[dim].is_partial() and not tensor.placements[dim].is_partial()]
     if not new:
         return tensor.redistribute(mesh, placements)
     base = [Replicate() if dim in new else placement for dim, placement in enumerate(placements)]
     local = tensor.redistribute(mesh, base).to_local()
-    if any(mesh.get_local_rank(dim) for dim in new):
+    if any(mesh.get_local_rank(dim) for dim in new if placements[dim] == Partial()):
         local = local * 0
     return DTensor.from_local(local, mesh, placements, run_check=False, shape=tensor.shape, stride=tensor.stride())
 

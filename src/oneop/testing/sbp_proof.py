@@ -17,7 +17,17 @@ import torch
 from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, SbpError
 from oneop.registry import ArgDef, OpDef, get_op
-from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, broadcast, partial_sum, split
+from oneop.sbp import (
+    BROADCAST,
+    NO_MEAN,
+    PARTIAL_SUM,
+    SPLIT,
+    Sbp,
+    broadcast,
+    has_no_mean,
+    partial_sum,
+    split,
+)
 from oneop.sharding.random import is_random
 from oneop.signatures import Signature, declared_signatures, text_of
 from oneop.testing.sbp_backward import backward_calls, composition_problem
@@ -215,6 +225,9 @@ def _judge(call: Call, samples: Sequence[Sample], signature: Signature, numbers:
     """Try a signature with several numbers of parts: even, uneven and empty ones."""
     count = len(call.tensors)
     sizes = [call.tensors[i].shape[sbp.axis] for i, sbp in enumerate(signature[:count]) if sbp.kind == SPLIT]
+    dtypes = [tensor.dtype for tensor in [*call.tensors, *samples[0].outputs]]
+    if any(has_no_mean(sbp, dtype) for sbp, dtype in zip(signature, dtypes, strict=False)):
+        return Verdict(holds=None, problem=f"never used for these dtypes: {NO_MEAN}")
     if any(size < 2 for size in sizes):
         return Verdict(holds=None, problem="an axis has fewer than 2 elements")
     empty = sorted({size + 1 for size in sizes})[:1]  # each other number leaves every part something
