@@ -163,6 +163,8 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             positional[i] = value[0] if value else None
     results = op.overload(*positional, **attrs)
     note_trace()  # after the call, which has torch look at all of its tensors
+    if plan.returns_nothing:
+        return ()  # as a call that is not traced; torch's own value is None
     return tuple(results) if plan.returns_list else results
 
 
@@ -221,6 +223,7 @@ class _TraceNames:
         self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
         self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
         self.returns_list = has_open_outputs(info)
+        self.returns_nothing = not info["outputs"]
 
 
 def find_op(name: str) -> _core.Op:

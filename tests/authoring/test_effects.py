@@ -106,3 +106,16 @@ def test_ops_of_cpp():
     x = torch.ones(1)
     compiled = torch.compile(lambda t: (library.ef_cpp_touch(t), library.ef_cpp_touch(t))[1] * 1, backend="aot_eager")
     assert [compiled(x).item() for _ in range(3)] == [2, 4, 6]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_compiled_call_without_outputs_gives_what_an_eager_one_gives(backend):
+    op = oneop.define("gives_nothing(Tensor(a!) x) -> ()", infer="elementwise")
+
+    @op.register_kernel(language="numpy")
+    def kernel(x):
+        x += 1
+
+    x, y = torch.zeros(3), torch.zeros(3)
+    fast = torch.compile(lambda x: (op(x), x * 1), backend=backend, fullgraph=True)
+    assert fast(x)[0] == op(y) == () and torch.equal(x, y)
