@@ -168,6 +168,44 @@ def test_a_rule_that_does_not_hold_is_refused(name):
     assert "test_batching.py" in text and text.count("\n") < 12
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("shape", [(6,), (4, 6), (6, 6), (3, 4, 6), (6, 6, 6)])
+def test_a_kernel_that_mixes_from_some_size_on_is_refused(shape, dtype):
+    """Another way for many elements, or for a long axis; small inputs say nothing about it."""
+    spec, sides = [[(shape, dtype)]], [parse("S(0)"), parse("S(0)")]
+    many = oneop.define("b_many(Tensor x) -> Tensor y", infer="elementwise")
+    many.register_kernel(language="torch")(lambda x: x - x.amax() if x.numel() > 1000 else x * 2)
+    long = oneop.define("b_long(Tensor x) -> Tensor y", infer="elementwise")
+    long.register_kernel(language="torch")(lambda x: x.flip(0) if x.shape[0] > 200 else x * 2)
+    plain = oneop.define("b_plain(Tensor x) -> Tensor y", infer="elementwise")
+    plain.register_kernel(language="torch")(lambda x: x * 2)
+    for op in (many, long):
+        with pytest.raises(SbpError, match="and that does not hold"):
+            prove_implied(op.__name__, spec, {}, sides)
+    assert prove_implied("b_plain", spec, {}, sides)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_long_sums_are_no_false_alarm(dtype):
+    """Rounding, in whatever order a kernel adds, refutes nothing."""
+
+    def one_by_one(x):
+        total = torch.zeros(x.shape[0], dtype=x.dtype)
+        for i in range(x.shape[1]):
+            total += x[:, i].sin()
+        return total
+
+    op = oneop.define("b_slow_sum(Tensor x) -> Tensor y", infer="a b -> a")
+    op.register_kernel(language="torch")(one_by_one)
+    if dtype.itemsize > 2:
+        assert prove_implied("b_slow_sum", [[((4, 6), dtype)]], {}, [parse("S(1)"), parse("P")])
+    product = oneop.define("b_product(Tensor a, Tensor b) -> Tensor c", infer="m k, k n -> m n")
+    product.register_kernel(language="torch")(lambda a, b: a @ b)
+    for sides in ("S(1) S(0) P", "S(0) B S(0)", "B S(1) S(1)"):
+        spec = [[((4, 6), dtype)], [((6, 5), dtype)]]
+        assert prove_implied("b_product", spec, {}, [parse(side) for side in sides.split()])
+
+
 def test_sums_and_maxima():
     total = numpy_op("b_total(Tensor x) -> Tensor y", lambda x: x.sum(1), infer="a b -> a")
     largest = numpy_op("b_largest(Tensor x) -> Tensor y", lambda x: x.max(1), infer="a b -> a")

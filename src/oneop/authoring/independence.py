@@ -3,14 +3,16 @@
 `infer="elementwise"` and a line of axes say what the outputs look like, and imply that parts of the inputs give parts
 of the outputs: a rule for vmap, and SBP signatures. For an op that mixes along an axis (a softmax, a sum of prefixes)
 the shapes are right and that is not. So what is only implied is proved before it is used for the first time: the op
-runs on small random inputs, whole and in parts, and both must agree. If they do not, the call is refused. What an
-author declares (`sbp=`, `register_sbp`, `register_vmap`) is used as it is; `oneop check` proves that.
+runs on small random inputs, and once on some thousand elements, whole and in parts, and both must agree. If they do
+not, the call is refused. What an author declares (`sbp=`, `register_sbp`, `register_vmap`) is used as it is;
+`oneop check` proves that.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +27,7 @@ from oneop.errors import OneopError, SbpError
 from oneop.sbp import BROADCAST, SPLIT, Sbp
 
 _MOST_ELEMENTS = 1 << 16
+_LONG_PROOF = 2.0  # seconds after which no larger inputs are tried
 _MOST_PROOFS = 256  # of one op; attributes that differ at every call would be proved for ever
 
 #: What was proved (True) or could not be tried (False), for each op; dropped when it changes.
@@ -82,7 +85,7 @@ def prove_batch(
             answer = _attempt(at_once, batch, size)
             if answer is None:
                 return None
-            if not _agree(answer, expected):
+            if not _agree(answer, expected, sample):
                 return False
             found = True
         return found or None
@@ -146,7 +149,7 @@ def prove_implied(
                     if sbp.kind == BROADCAST
                     else torch.stack(pieces).sum(0).to(pieces[0].dtype)
                 )
-                if not _agree(joined, expected[i]):
+                if not _agree(joined, expected[i], sample):
                     return False
         return True
 
@@ -182,11 +185,16 @@ def _prove(
 ) -> bool:
     def prove() -> bool:
         tried = False
+        start = time.monotonic()
         for some in _sizes(shapes):
             for sample in SAMPLES:
                 answer = holds(some, sample)
                 tried |= answer is True
                 if answer is False:
+                    raise _refusal(name, what, where, some)
+        if tried and time.monotonic() - start < _LONG_PROOF:  # some thousand elements take no longer than that
+            for some in _large_sizes(shapes):
+                if holds(some, LARGE) is False:
                     raise _refusal(name, what, where, some)
         return tried
 
@@ -215,6 +223,30 @@ def _sizes(shapes: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, ...]]]:
     for start in (3, 5):
         smaller = {size: start + i for i, size in enumerate(distinct)}
         yield [tuple(smaller.get(size, size) for size in shape) for shape in plain]
+
+
+#: Lengths of an axis in larger proofs; the first is taken with which there are few enough elements.
+_LONG = (4099, 1031, 251, 61, 19)
+_MOST_LARGE = 1 << 13
+
+
+def _large_sizes(shapes: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, ...]]]:
+    """Give shapes of some thousand elements: each size in turn is long and the others are short.
+
+    A kernel may mix elements from some size on: it works in blocks, or has another way for large inputs. Sizes are
+    equal where these are equal, but for tensors of one shape: their axes have nothing to do with each other.
+    """
+    plain = [tuple(_number(size) for size in shape) for shape in shapes]
+    if plain and all(shape == plain[0] for shape in plain):
+        plain = [tuple(2 + axis if size > 1 else size for axis, size in enumerate(shape)) for shape in plain]
+    distinct = sorted({size for shape in plain for size in shape if size > 1}, reverse=True)
+    for chosen in distinct[-3:]:
+        for length in _LONG:
+            sizes = {size: 3 + i for i, size in enumerate(distinct)} | {chosen: length}
+            found = [tuple(sizes.get(size, size) for size in shape) for shape in plain]
+            if sum(math.prod(shape) for shape in found) <= _MOST_LARGE:
+                yield found
+                break
 
 
 def _number(size: Any) -> int:
@@ -259,6 +291,22 @@ SAMPLES = (
 )
 
 
+#: For larger proofs: numbers of which long sums are exact in any order, and one that is larger than all others.
+LARGE = Sample("exact", "everywhere")
+
+
+def _exact(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    most, step = (1, 1.0) if dtype.itemsize <= 2 else (36, 0.25)
+    return _with_one(torch.randint(-most, most + 1, shape, generator=generator) * step, 2 * most * step)
+
+
+def _with_one(values: torch.Tensor, one: float) -> torch.Tensor:
+    """Put a value into one place: an extreme that most parts do not have."""
+    if values.numel():
+        values.view(-1)[values.numel() // 3] = one
+    return values
+
+
 def _random(shape: Sequence[int], like: torch.Tensor, sample: Sample, seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1234 + seed + len(shape))
     shape, dtype = tuple(shape), like.dtype
@@ -275,13 +323,18 @@ def _random(shape: Sequence[int], like: torch.Tensor, sample: Sample, seed: int)
             "zero": torch.zeros_like(values),
             "large": (values.abs() + 1) * large,
             "nan": torch.full_like(values, float("nan")),
+            "exact": _exact(shape, dtype, generator),
         }.get(sample.special, values)
         values = torch.where(mask, special.to(wide), values)
     else:
         low = 0 if dtype in (torch.uint8, torch.uint16, torch.uint32, torch.uint64) else -9
         values = torch.randint(low, 10, shape, generator=generator)
         # Integers may be indices: none is larger than those that are tried anyway.
-        special = {"positive": values.abs(), "zero": torch.zeros_like(values)}.get(sample.special, values)
+        special = {
+            "positive": values.abs(),
+            "zero": torch.zeros_like(values),
+            "exact": _with_one(values.clamp(max=8), 9),
+        }.get(sample.special, values)
         values = torch.where(mask, special, values)
     return values.to(dtype).to(like.device)
 
@@ -299,12 +352,13 @@ def _attempt(act: Callable[..., Any], *args: Any) -> Any:
         return None
 
 
-def _agree(found: Any, expected: Any) -> bool:
+def _agree(found: Any, expected: Any, sample: Sample) -> bool:
     one, other = pytree.tree_leaves(found), pytree.tree_leaves(expected)
-    return len(one) == len(other) and all(_close(a, b) for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(_close(a, b, sample == LARGE) for a, b in zip(one, other, strict=True))
 
 
-def _close(found: torch.Tensor, expected: torch.Tensor) -> bool:
+def _close(found: torch.Tensor, expected: torch.Tensor, is_large: bool) -> bool:
+    """Compare. What cancels in a sum may leave its rounding: in a large proof, and always in half precision."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return False
     if not (found.is_floating_point() or found.is_complex()):
@@ -312,7 +366,12 @@ def _close(found: torch.Tensor, expected: torch.Tensor) -> bool:
     bound = {torch.float64: 1e-9, torch.complex128: 1e-9, torch.float32: 1e-4, torch.complex64: 1e-4}
     rtol = bound.get(found.dtype, 5e-2)
     wide = torch.complex128 if found.is_complex() else torch.float64
-    return torch.allclose(found.to(wide), expected.to(wide), rtol=rtol, atol=rtol / 10, equal_nan=True)
+    whole = expected.to(wide)
+    finite = whole[whole.isfinite()]
+    most = float(finite.abs().max()) if finite.numel() else 0.0
+    share = rtol if is_large else 4 * torch.finfo(found.dtype).eps if found.dtype not in bound else 0.0
+    atol = max(rtol / 10, share * most)
+    return torch.allclose(found.to(wide), whole, rtol=rtol, atol=atol, equal_nan=True)
 
 
 def _plainly(act: Callable[[], bool]) -> bool:
