@@ -110,7 +110,10 @@ def of_placements(given: Sequence[Placement]) -> tuple[Sbp, ...]:
         elif type(placement) is Partial and placement.reduce_op in _KINDS:
             found.append(Sbp(_KINDS[placement.reduce_op]))
         else:
-            raise ArgumentError(f"{placement} is not a split, a broadcast or a partial sum")
+            raise ArgumentError(
+                f"{placement} is not a split, a broadcast or a partial sum\n"
+                "  redistribute the tensor first: x.redistribute(placements=[Replicate()])"
+            )
     return tuple(found)
 
 

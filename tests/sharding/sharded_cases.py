@@ -561,6 +561,33 @@ def a_rank_that_refuses_its_call_tells_the_others(mesh):
 
 
 @case(dims=(1,))
+def masked_partial_sums_are_summed_first(mesh):
+    """What torch's embedding makes of a weight that is split by rows: no signature has a word for it."""
+    weight, ids = numbers(11, 4), torch.tensor([0, 7, 3, 9, 2, 5, 10, 4])
+    part, places = spread(weight, mesh, [S(0)]).requires_grad_(), spread(ids, mesh, [R])
+    embed = torch.nn.functional.embedding
+    torch._dynamo.reset()  # compiled first: torch cannot trace an embedding like one that ran before
+    fast = torch.compile(lambda ids, weight: ops.relu(embed(ids, weight)), backend="aot_eager", fullgraph=True)
+    close(fast(places, part), weight[ids].relu())
+    rows = embed(places, part)
+    assert type(rows.placements[0]).__name__ == "_MaskPartial", rows.placements
+    found = oneop.sharding.explain(ops.relu, rows)
+    assert len(found.moves) == 1 and found.moves[0].how in ("reduce-scatter", "all-reduce"), found
+    for run, plain in ((ops.relu, torch.relu), (ops.scale, lambda x: x * 2)):
+        close(run(embed(places, part)), plain(weight[ids]))
+    close(oneop.sharding.pin(ops.relu, "S(0) -> S(0)")(embed(places, part)), weight[ids].relu())
+    text = refused(lambda: oneop.sharding.pin(ops.scale, "P -> P")(embed(places, part)))
+    assert 'op "d_scale", input "x": DTensor makes no P of a tensor that lies MaskP' in text, text
+    part.grad = None
+    ops.relu(embed(places, part)).sum().backward()
+    whole = weight.clone().requires_grad_()
+    whole[ids].relu().sum().backward()
+    close(part.grad, whole.grad)
+    text = refused(lambda: oneop.sbp.of_placements(rows.placements))
+    assert "is not a split, a broadcast or a partial sum\n  redistribute the tensor first" in text, text
+
+
+@case(dims=(1,))
 def global_tensors_of_every_reduction(mesh):
     place = oneop.placement("cpu", list(range(mesh.size())))
     for whole in (numbers(4, 3), -numbers(4, 3).abs() - 1, torch.arange(-3, 9).reshape(4, 3)):
