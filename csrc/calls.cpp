@@ -58,10 +58,15 @@ int64_t int_of(const c10::IValue& value) {
   return value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__);
 }
 
+// AOTInductor's run-time passes None where the package has an empty list of ints or tensors.
+c10::ArrayRef<c10::IValue> items_of(const c10::IValue& value) {
+  return value.isNone() ? c10::ArrayRef<c10::IValue>() : value.toListRef();
+}
+
 template <typename T, typename Convert>
 std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
   std::vector<T> list;
-  for (const c10::IValue& item : value.toListRef()) {
+  for (const c10::IValue& item : items_of(value)) {
     list.push_back(convert(item));
   }
   return list;
@@ -79,7 +84,7 @@ bool value_fits(const c10::IValue& value, int32_t type) {
            std::isfinite(static_cast<float>(item.toDouble()));
   };
   const auto all = [&](const auto& fits) {
-    const auto items = value.toListRef();
+    const auto items = items_of(value);
     return std::all_of(items.begin(), items.end(), fits);
   };
   switch (type) {
@@ -256,7 +261,7 @@ CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
         }
         break;
       case Layout::Input::kList:
-        for (const c10::IValue& item : args[i].toListRef()) {
+        for (const c10::IValue& item : items_of(args[i])) {
           add(item, i);
         }
         break;

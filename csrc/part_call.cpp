@@ -162,16 +162,10 @@ bool define_part(const std::string& name, bool draws) {
   overload.library.reset();
   overload.library = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "oneop",
                                                       std::nullopt, __FILE__, __LINE__);
-  std::vector<at::Tag> tags = {at::Tag::pt2_compliant_tag,
-                               record->op->has_flag(ONEOP_OP_NON_CONTIGUOUS)
-                                   ? at::Tag::needs_exact_strides
-                                   : at::Tag::needs_contiguous_strides};
-  if (draws) {
-    tags.push_back(at::Tag::nondeterministic_seeded);
-  }
+  const uint32_t flags = record->op->flags & ~ONEOP_OP_RANDOM;
+  const std::vector<at::Tag> tags = schema_tags(own, draws ? flags | ONEOP_OP_RANDOM : flags);
   overload.library->def(
-      c10::FunctionSchema(own.name(), "part", std::move(arguments), own.returns()),
-      std::as_const(tags));
+      c10::FunctionSchema(own.name(), "part", std::move(arguments), own.returns()), tags);
   const std::string full = name + ".part";
   const auto add = [&](c10::DispatchKey key, PartAct act) {
     overload.library->impl(

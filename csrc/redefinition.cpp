@@ -124,7 +124,7 @@ void check_stack(const Layout& layout, const torch::jit::Stack& stack) {
   bool fits = stack.size() >= static_cast<size_t>(layout.num_args);
   for (size_t i = 0; fits && i < layout.inputs.size(); ++i) {
     const c10::IValue& value = stack[stack.size() - layout.num_args + i];
-    fits = layout.inputs[i] == Layout::Input::kList       ? value.isList()
+    fits = layout.inputs[i] == Layout::Input::kList       ? value.isList() || value.isNone()
            : layout.inputs[i] == Layout::Input::kOptional ? value.isTensor() || value.isNone()
                                                           : value.isTensor();
   }

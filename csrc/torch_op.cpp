@@ -232,20 +232,34 @@ void TorchOp::register_kernels(const Layout& layout) {
   }
 }
 
+std::vector<at::Tag> schema_tags(const c10::FunctionSchema& schema, uint32_t flags) {
+  // The tag for strides also decides how Inductor lowers arguments that were left out: with
+  // needs_exact_strides it fills in their defaults, otherwise not. AOTInductor's run-time reads an
+  // int default only if it was filled in, and a dtype default only if it was not. Exact strides are
+  // right for every kernel: one that needs contiguous tensors gets copies from the call itself.
+  bool has_dtype_default = false;
+  for (const c10::Argument& argument : schema.arguments()) {
+    has_dtype_default |= argument.default_value().has_value() &&
+                         argument.real_type()->kind() == c10::TypeKind::ScalarTypeType;
+  }
+  const bool any_strides = (flags & ONEOP_OP_NON_CONTIGUOUS) != 0;
+  std::vector<at::Tag> tags = {at::Tag::pt2_compliant_tag, has_dtype_default && !any_strides
+                                                               ? at::Tag::needs_contiguous_strides
+                                                               : at::Tag::needs_exact_strides};
+  if ((flags & ONEOP_OP_RANDOM) != 0) {
+    tags.push_back(at::Tag::nondeterministic_seeded);
+  }
+  return tags;
+}
+
 void TorchOp::define(c10::FunctionSchema schema, uint32_t flags) {
   // The kernels keep torch's entry of this op alive while its definition is exchanged, so handles
   // stay valid.
   definition_.reset();
   auto definition = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "oneop",
                                                      std::nullopt, __FILE__, __LINE__);
-  const bool any_strides = (flags & ONEOP_OP_NON_CONTIGUOUS) != 0;
-  std::vector<at::Tag> tags = {at::Tag::pt2_compliant_tag, any_strides
-                                                               ? at::Tag::needs_exact_strides
-                                                               : at::Tag::needs_contiguous_strides};
-  if ((flags & ONEOP_OP_RANDOM) != 0) {
-    tags.push_back(at::Tag::nondeterministic_seeded);
-  }
-  definition->def(std::move(schema), std::as_const(tags));
+  const std::vector<at::Tag> tags = schema_tags(schema, flags);
+  definition->def(std::move(schema), tags);
   definition_ = std::move(definition);
 }
 

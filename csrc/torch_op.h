@@ -42,6 +42,8 @@ struct Layout {
 };
 
 c10::FunctionSchema make_schema(const OpDef& op, Layout* layout);
+// What torch's compilers are told of an op with this schema and these flags.
+std::vector<at::Tag> schema_tags(const c10::FunctionSchema& schema, uint32_t flags);
 
 // One for each op name, never destroyed: graphs hold it. A redefinition replaces the record and, if
 // the arguments change, the schema that torch knows.
