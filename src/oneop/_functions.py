@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oneop._after_import import after_import
-from oneop._runtime import after_loading, core
+from oneop._runtime import core
 
 if TYPE_CHECKING:
     from oneop._core import Function
@@ -36,15 +36,6 @@ def _trace_functions(dynamo: Any) -> None:
 
 
 after_import("torch._dynamo", _trace_functions)
-
-
-def _call_as_op(*call: Any) -> Any:
-    from oneop._random_calls import call_as_op  # late: few functors draw random numbers
-
-    return call_as_op(*call)
-
-
-after_loading(lambda module: module.set_random_call(_call_as_op))
 
 
 def _make_function(name: str) -> Function:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
+from oneop._functions import find_function
 from oneop._runtime import core, loaded_libraries
 from oneop.errors import OpNotImplementedError
 
@@ -98,8 +99,6 @@ def _autocast_state() -> dict[str, str]:
 
 def replay(numbers: Sequence[int], tensors: Sequence[Tensor], text: str) -> list[Tensor]:
     """Run the function with these numbers in place of a generator's."""
-    from oneop._functions import find_function
-
     call = json.loads(text)
     function = find_function(call["function"])
     versions = [_version(tensor) for tensor in tensors]

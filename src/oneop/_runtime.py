@@ -167,7 +167,7 @@ def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
 
 
 def text_of_bytes(value: bytes | str) -> str:
-    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/values.h."""
+    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/engine/ops/values.h."""
     data = value.encode() if isinstance(value, str) else value
     text = data.decode("utf-8", "surrogateescape")
     return "".join(

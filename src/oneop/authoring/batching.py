@@ -22,11 +22,10 @@ from torch.utils import _pytree as pytree
 from oneop._runtime import core
 from oneop.authoring import independence
 from oneop.authoring.book import attrs_of_call
+from oneop.authoring.vmap_rules import written_rule
 from oneop.errors import OpNotImplementedError, OpRuntimeError
 from oneop.sbp import SPLIT, Sbp
 
-#: The rules that authors wrote.
-_written: dict[str, Callable[..., Any]] = {}
 #: torch asks through one function for each name, for ever.
 _attached: set[str] = set()
 _random_attached: set[str] = set()
@@ -37,26 +36,12 @@ def _library() -> torch.library.Library:
     return torch.library.Library("oneop", "IMPL")  # type: ignore[no-untyped-call]
 
 
-def set_rule(name: str, rule: Callable[..., Any]) -> None:
-    """Use an author's `rule(info, in_dims, *inputs, **attrs) -> (outputs, out_dims)` for this op."""
-    _written[name] = rule
-
-
-def forget_rule(name: str) -> None:
-    """Drop the rule of an op that is defined again."""
-    _written.pop(name, None)
-
-
-def written_rule(name: str) -> Callable[..., Any] | None:
-    """Return the rule that the author wrote."""
-    return _written.get(name)
-
-
 def has_rule(name: str) -> bool:
     """Tell whether an op may run once for a whole batch; others run once for each example."""
     info = core().op_info(name)
-    if name in _written or info["side_effect"]:  # an effect happens once for each example, and is not tried out
-        return name in _written
+    written = written_rule(name) is not None
+    if written or info["side_effect"]:  # an effect happens once for each example, and is not tried out
+        return written
     return info["has_sbp"] or independence.is_elementwise(name)
 
 
@@ -92,8 +77,8 @@ def _run_batched(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _rule(name: str, info: Any, in_dims: Any, *inputs: Any, **attrs: Any) -> Any:
     """Run one batch: all tensors are of the level below, and those with a dim have the batch there."""
-    if name in _written:
-        return _written[name](info, in_dims, *inputs, **attrs)
+    if (written := written_rule(name)) is not None:
+        return written(info, in_dims, *inputs, **attrs)
     size: int = info.batch_size
     op = _overload(name)
     definition = core().op_info(name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from oneop.authoring import batching, book
+from oneop.authoring import book, vmap_rules
 from oneop.authoring.digest import Place, places_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, tuple)
@@ -88,7 +88,7 @@ def _functions(name: str, *, with_kernels: bool) -> list[object]:
             for kernel in page.kernels
             if with_kernels or book.is_composition(kernel)
         ),
-        batching.written_rule(name),
+        vmap_rules.written_rule(name),
     ]
 
 

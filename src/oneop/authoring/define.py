@@ -10,7 +10,19 @@ import torch
 
 from oneop._modes import untraced
 from oneop._runtime import after_defining, after_loading, core, find_op, tell_defined
-from oneop.authoring import batching, book, cache_keys, effects, grad, independence, infer, inline, kernels, sbp
+from oneop.authoring import (
+    batching,
+    book,
+    cache_keys,
+    effects,
+    grad,
+    independence,
+    infer,
+    inline,
+    kernels,
+    sbp,
+    vmap_rules,
+)
 from oneop.authoring.binding import Source, source_of, source_of_caller
 from oneop.authoring.sbp import Written as _Written
 from oneop.authoring.schema import parse_schema
@@ -121,7 +133,7 @@ def define_at(
             op, sbp_is_implied=False, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source)
         )
     book.publish(book.Page(name=parsed.name, library=source.library, op=op))
-    batching.forget_rule(parsed.name)
+    vmap_rules.forget_rule(parsed.name)
     return _refresh(parsed.name)
 
 
@@ -329,7 +341,7 @@ def register_jvp(op: Op, function: F) -> F:
 @untraced
 def register_vmap(op: Op, function: F) -> F:
     """Register how it runs on batches: `def rule(info, in_dims, x, **attrs): return y, out_dim`, as torch has it."""
-    batching.set_rule(_name(op), function)
+    vmap_rules.set_rule(_name(op), function)
     tell_defined([_name(op)])
     return function
 

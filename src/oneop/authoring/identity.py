@@ -16,7 +16,7 @@ from typing import Any
 
 from oneop._runtime import core, loaded_libraries
 from oneop._version import __version__
-from oneop.authoring import batching, book
+from oneop.authoring import book, vmap_rules
 from oneop.authoring.digest import Undigestible, digest_of
 
 
@@ -58,7 +58,7 @@ def identity_of(name: str) -> Identity:
         [_library_digest(library) for library in sorted(set(rules)) if not _is_python(library)],
         [(page.op, page.grad, page.forward) for page in pages],
         [kernel for page in pages for kernel in page.kernels if book.is_composition(kernel)],
-        batching.written_rule(name),
+        vmap_rules.written_rule(name),
     )
     opaque = digest(
         [_library_digest(library) for library in sorted(set(kernels)) if not _is_python(library)],

@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 
 from oneop._runtime import core
 from oneop.authoring import book
+from oneop.authoring.captures import used_by_kernels
 from oneop.errors import OneopError, SbpError
 from oneop.sbp import BROADCAST, SPLIT, Sbp
 
@@ -161,8 +162,6 @@ def _answer(
     what: str,
     where: str,
 ) -> bool:
-    from oneop.authoring.captures import used_by_kernels  # late: it needs the rules of batching, which prove here
-
     used_by_kernels.start()
     key = key, used_by_kernels.generation
     known = _answers.setdefault(name, {})

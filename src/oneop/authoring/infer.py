@@ -12,6 +12,7 @@ import torch
 from oneop.authoring import sbp
 from oneop.authoring.binding import Source, caller_of, taken_by
 from oneop.authoring.einsum import parse_axes
+from oneop.authoring.sbp_entries import BROADCAST, SbpRule, Signature, split
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import RawSpec, Size, TensorSpec, flatten_result, group, watched
 from oneop.errors import OpValueError, RegistrationError, described
@@ -36,7 +37,7 @@ def from_function(schema: Schema, function: Callable[..., Any], source: Source) 
     return InferRule(function=caller_of(function, taken), source=source, attrs=taken.attrs)
 
 
-def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, sbp.SbpRule | None]:
+def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, SbpRule | None]:
     """Return the rule that a word or a line of axes stands for, and the SBP rule that comes with it."""
     if not isinstance(text, str):
         raise RegistrationError(
@@ -59,7 +60,7 @@ def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, sbp
     return InferRule(function=functools.partial(infer, len(schema.outputs)), source=source, kind=text), signatures
 
 
-def independence_of(schema: Schema, text: str) -> sbp.SbpRule | None:
+def independence_of(schema: Schema, text: str) -> SbpRule | None:
     """Return the SBP rule of a word or a line of axes by itself, also for ops that change inputs.
 
     For those nothing is implied by it; it still says that each index of an axis is treated by itself.
@@ -147,7 +148,7 @@ def _reduce(outputs: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> li
 
 def _reduce_sbp(
     inputs: Sequence[Sequence[TensorSpec]], outputs: Sequence[Sequence[TensorSpec]], attrs: Mapping[str, Any]
-) -> list[sbp.Signature]:
+) -> list[Signature]:
     """Split the axes that stay. Whether the others may be summed, only the author knows."""
     spec = inputs[0][0]
     gone, keeps = _reduced_axes(spec, attrs), _keeps_axes(attrs)
@@ -155,13 +156,13 @@ def _reduce_sbp(
     results = sum(len(specs) for specs in outputs)
     stay = [axis for axis in range(spec.ndim) if axis not in gone]
     return [
-        [sbp.split(axis), *[sbp.BROADCAST] * others, *[sbp.split(axis if keeps else place)] * results]
+        [split(axis), *[BROADCAST] * others, *[split(axis if keeps else place)] * results]
         for place, axis in enumerate(stay)
     ]
 
 
 _Kind = Callable[[int, Sequence[Any], Mapping[str, Any]], list[TensorSpec]]
-_KINDS: dict[str, tuple[_Kind, sbp.SbpRule | None]] = {
+_KINDS: dict[str, tuple[_Kind, SbpRule | None]] = {
     "same_shape": (_elementwise, None),
     "elementwise": (_elementwise, sbp.elementwise),
     "broadcast": (_broadcast, sbp.elementwise),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ import torch
 from oneop._modes import untraced_copy
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.book import KernelPage, add_kernel, schema_of
+from oneop.authoring.numpy_dtypes import numpy_dtype
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import group
 from oneop.errors import RegistrationError, described
@@ -20,7 +20,7 @@ Devices = str | Sequence[str] | None
 
 
 class Language(Protocol):
-    """Makes the fields of a kernel's page from a function; see csrc/python_op.h for what each form needs."""
+    """Makes the fields of a kernel's page from a function; csrc/python/kernels/python_op.h says what each form needs."""
 
     def __call__(self, schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
         """Return the form, and its fields."""
@@ -127,21 +127,6 @@ def _numpy(schema: Schema, function: Callable[..., Any], source: Source) -> tupl
     }
 
 
-@functools.cache
-def numpy_dtype(dtype: torch.dtype) -> Any:
-    """Return numpy's dtype; those that numpy lacks are ml_dtypes'."""
-    import numpy as np
-
-    name = str(dtype).removeprefix("torch.")
-    if hasattr(np, name):
-        return np.dtype(name)
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise TypeError(f"numpy has no {name}; with ml_dtypes it has: pip install ml_dtypes") from None
-    return np.dtype(getattr(ml_dtypes, name))
-
-
 def _torch(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
     from oneop.authoring.compose import make_traceable
 
@@ -167,7 +152,7 @@ def _on_tensors(schema: Schema, function: Callable[..., Any], source: Source) ->
 
 
 def _numba(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
-    from oneop.authoring.native import compile_kernel
+    from oneop.authoring.native import compile_kernel  # late: numba takes long to import
 
     return "native", compile_kernel(schema, function, source)
 

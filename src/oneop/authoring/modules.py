@@ -25,7 +25,7 @@ from oneop._loader import LoadedLibrary, load
 from oneop._runtime import core, find_op
 from oneop.authoring import book
 from oneop.authoring.binding import Source, source_of
-from oneop.authoring.kernels import numpy_dtype
+from oneop.authoring.numpy_dtypes import numpy_dtype
 from oneop.errors import LoadError, RegistrationError
 
 StrPath = str | os.PathLike[str]

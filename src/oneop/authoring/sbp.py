@@ -12,31 +12,19 @@ from typing import Any
 
 import oneop.sbp as words
 from oneop.authoring.binding import Source
+from oneop.authoring.einsum import parse_axes
 from oneop.authoring.sbp_builder import SbpContext
+from oneop.authoring.sbp_entries import BROADCAST, Entry, SbpRule, Signature, split
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
 from oneop.errors import RegistrationError, described
 
-#: (kind, axis) with the plugin ABI's kinds.
-Entry = tuple[int, int]
-Signature = list[Entry]
-BROADCAST: Entry = (words.BROADCAST, 0)
-PARTIAL_SUM: Entry = (words.PARTIAL_SUM, 0)
-#: (inputs, outputs, attributes) -> signatures; each has an entry for every tensor, inputs first.
-SbpRule = Callable[[Sequence[Sequence[TensorSpec]], Sequence[Sequence[TensorSpec]], Mapping[str, Any]], list[Signature]]
 #: How an author writes a signature: "S(0), B -> S(0)", {"x": split(0), ...}, or a list with one entry an argument.
 Written = str | Mapping[str, words.Sbp | str] | Sequence[words.Sbp | str]
 
 
-def split(axis: int) -> Entry:
-    """Return the entry of a tensor that is split along an axis."""
-    return (words.SPLIT, axis)
-
-
 def rule_of_written(schema: Schema, written: Sequence[Written], source: Source) -> SbpRule:
     """Return the rule that gives these signatures. Raises `RegistrationError` for one that cannot be read."""
-    from oneop.authoring.einsum import parse_axes
-
     rules: list[SbpRule] = []
     if not isinstance(written, (list, tuple)):
         raise RegistrationError(
@@ -177,27 +165,5 @@ def elementwise(
             own = axis - (full.ndim - spec.ndim)
             repeated = own < 0 or (spec.shape[own] == 1 and full.shape[axis] != 1)
             entries.append(BROADCAST if repeated else split(own))
-        signatures.append(entries)
-    return signatures
-
-
-def along_axes(
-    names_of_inputs: Sequence[Sequence[str]],
-    names_of_outputs: Sequence[Sequence[str]],
-    is_mixed: Callable[[str], bool],
-) -> list[Signature]:
-    """Split each named axis that is not mixed wherever it is; a result that lacks it is a sum over it."""
-    names = dict.fromkeys(name for axes in [*names_of_inputs, *names_of_outputs] for name in axes)
-    bound = {name for axes in names_of_inputs for name in axes}
-    signatures = []
-    for name in names:
-        if (
-            name not in bound
-            or is_mixed(name)
-            or any(axes.count(name) > 1 for axes in [*names_of_inputs, *names_of_outputs])
-        ):
-            continue
-        entries = [split(axes.index(name)) if name in axes else BROADCAST for axes in names_of_inputs]
-        entries += [split(axes.index(name)) if name in axes else PARTIAL_SUM for axes in names_of_outputs]
         signatures.append(entries)
     return signatures

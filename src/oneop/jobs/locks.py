@@ -1,6 +1,6 @@
 """What tracing and running need around them: locks, and freedom from the modes of the calling thread.
 
-`csrc/job_lock.h` says which locks there are and in which order they are taken.
+`csrc/engine/plans/job_lock.h` says which locks there are and in which order they are taken.
 """
 
 from __future__ import annotations
