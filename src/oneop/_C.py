@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oneop._functions import find_function
-from oneop._runtime import after_loading, core
+from oneop.runtime.core import after_loading, core
+from oneop.runtime.functions import find_function
 
 if TYPE_CHECKING:
     from oneop._core import Function
@@ -23,7 +23,7 @@ def __dir__() -> list[str]:
 
 
 def _call_as_op(*call: Any) -> Any:
-    from oneop._random_calls import call_as_op  # late: few functors draw random numbers
+    from oneop.runtime.random_calls import call_as_op  # late: few functors draw random numbers
 
     return call_as_op(*call)
 

@@ -20,7 +20,7 @@ WORDS = ["Tensor", "assert", "inf", "nan", "print", "self", "def", "None", "with
 
 
 def state():
-    core = oneop._runtime.core()
+    core = oneop.runtime.core.core()
     return core.op_names(), core.function_names(), core.pending(), sorted(dir(torch.ops.oneop))
 
 

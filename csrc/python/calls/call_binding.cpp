@@ -135,43 +135,36 @@ c10::IValue Binding::attr_value(size_t i) const {
 }
 
 bool Binding::run_directly(const TorchOp& op, const OpRecord& record, OutputTensors* outputs) {
-  if (layout_.mutates || !is_plain_thread()) {
+  const auto is_given = [&](int32_t arg) { return arg >= 0 && objects_[arg] != nullptr; };
+  if (is_given(layout_.device_arg) || is_given(layout_.output_counts_arg)) {
     return false;
   }
-  if (layout_.device_arg >= 0 && objects_[layout_.device_arg] != nullptr) {
-    return false;
-  }
-  DirectCall call(op, record);
-  for (size_t i = 0; i < layout_.inputs.size(); ++i) {
-    if (!add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, &call)) {
-      return false;
-    }
-    call.end_input();
-  }
-  call.end_inputs();
-  for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
-    if (!add_attr(i, &call.key())) {
-      return false;
-    }
-  }
-  if (layout_.output_counts_arg >= 0) {
-    if (objects_[layout_.output_counts_arg] != nullptr) {
-      return false;
-    }
-    append_ivalue_key(layout_.default_output_counts, &call.key());
-  }
-  if (!call.prepare()) {
-    return false;
-  }
-  call.begin();
-  if (call.holds_gil()) {
-    call.compute();
-  } else {
-    ReleaseGil released;
-    call.compute();
-  }
-  *outputs = std::move(call.end());
-  return true;
+  return call_directly(
+      op, record,
+      [&](size_t i, DirectCall* call) {
+        return add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, call);
+      },
+      [&](PlanKey* key) {
+        for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
+          if (!add_attr(i, key)) {
+            return false;
+          }
+        }
+        if (layout_.output_counts_arg >= 0) {
+          append_ivalue_key(layout_.default_output_counts, key);
+        }
+        return true;
+      },
+      [&](DirectCall* call) {
+        call->begin();
+        if (call->holds_gil()) {
+          call->compute();
+        } else {
+          ReleaseGil released;
+          call->compute();
+        }
+        *outputs = std::move(call->end());
+      });
 }
 
 bool Binding::fill(torch::jit::Stack* stack) {

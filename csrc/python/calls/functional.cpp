@@ -389,7 +389,8 @@ class CallScope {
   bool stopped_;
 };
 
-PyObject* random_call = nullptr;  // oneop._random_calls.call_as_op; set once, with the GIL held
+PyObject* random_call =
+    nullptr;  // oneop.runtime.random_calls.call_as_op; set once, with the GIL held
 
 // The call as an op in the traced program.
 PyObject* call_as_op(FunctionObject* object, const Arguments& arguments) {

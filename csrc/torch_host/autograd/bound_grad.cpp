@@ -137,28 +137,30 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   };
 
   // 1. What this thread did before needs nothing from the dispatcher.
-  if (is_plain_thread() && !layout.mutates) {
-    DirectCall call(op, *record);
-    bool is_plain = true;
-    for (const auto& inputs : step.inputs) {
-      for (int32_t blob : inputs) {
-        is_plain = is_plain && call.add_tensor((*blobs)[blob]);
-      }
-      call.end_input();
-    }
-    if (is_plain) {
-      call.end_inputs();
-      call.key().insert(call.key().end(), steps[s].attr_key.begin(), steps[s].attr_key.end());
-      if (call.prepare()) {
-        call.begin();
-        call.compute();
-        OutputTensors& outputs = call.end();
+  const bool is_done = call_directly(
+      op, *record,
+      [&](size_t a, DirectCall* call) {
+        for (int32_t blob : step.inputs[a]) {
+          if (!call->add_tensor((*blobs)[blob])) {
+            return false;
+          }
+        }
+        return true;
+      },
+      [&](PlanKey* key) {
+        key->insert(key->end(), steps[s].attr_key.begin(), steps[s].attr_key.end());
+        return true;
+      },
+      [&](DirectCall* call) {
+        call->begin();
+        call->compute();
+        OutputTensors& outputs = call->end();
         for (size_t i = 0; i < outputs.size(); ++i) {
           keep(i, std::move(outputs[i]));
         }
-        return;
-      }
-    }
+      });
+  if (is_done) {
+    return;
   }
 
   // 2. Everything else is an ordinary call.

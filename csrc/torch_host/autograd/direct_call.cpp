@@ -29,12 +29,7 @@ void DirectCall::end_input() {
 }
 
 void DirectCall::end_inputs() {
-  for (int32_t count : tensors_.counts) {
-    key_.push_back(count);
-  }
-  for (const at::Tensor* tensor : tensors_.tensors) {
-    append_tensor_key(layout_, *tensor, KeyMode::kFull, &key_);
-  }
+  append_inputs_key(layout_, tensors_, KeyMode::kFull, &key_);
   first_attr_word_ = key_.size();
 }
 
@@ -85,12 +80,7 @@ bool DirectCall::find_gradient(LastCall* last) {
     // The key of autograd.cpp's cache, from the same parts.
     const bool by_shape = record_.grad_plans->reads_shapes.load(std::memory_order_relaxed);
     PlanKey& key = cache_.key(1);
-    for (int32_t count : tensors_.counts) {
-      key.push_back(count);
-    }
-    for (const at::Tensor* tensor : tensors_.tensors) {
-      append_tensor_key(layout_, *tensor, by_shape ? KeyMode::kFull : KeyMode::kNoShapes, &key);
-    }
+    append_inputs_key(layout_, tensors_, by_shape ? KeyMode::kFull : KeyMode::kNoShapes, &key);
     key.insert(key.end(), key_.begin() + static_cast<int64_t>(first_attr_word_), key_.end());
     for (uint8_t need : needs_) {
       key.push_back(need);

@@ -51,4 +51,31 @@ class DirectCall {
   c10::SmallVector<uint8_t, 8> needs_;
 };
 
+// The one way to make a direct call. `add_input(a, &call)` adds the tensors of input argument `a`
+// and says whether all are plain; `add_attrs(&key)` appends the words of attributes and output
+// counts, in the order of append_call_key, and says whether it knows them all; `run(&call)` calls
+// begin(), compute() and end(). False: this is no repeated call on plain tensors, and nothing has
+// been done.
+template <typename AddInput, typename AddAttrs, typename Run>
+bool call_directly(const TorchOp& op, const OpRecord& record, const AddInput& add_input,
+                   const AddAttrs& add_attrs, const Run& run) {
+  const Layout& layout = *record.layout;
+  if (layout.mutates || !is_plain_thread()) {
+    return false;
+  }
+  DirectCall call(op, record);
+  for (size_t a = 0; a < layout.inputs.size(); ++a) {
+    if (!add_input(a, &call)) {
+      return false;
+    }
+    call.end_input();
+  }
+  call.end_inputs();
+  if (!add_attrs(&call.key()) || !call.prepare()) {
+    return false;
+  }
+  run(&call);
+  return true;
+}
+
 }  // namespace oneop

@@ -26,25 +26,17 @@ class OrderlyCall {
 
   // False: nothing has been done.
   bool run(oneop_handle* outputs) {
-    if (!has_its_tensors() || !is_plain_thread()) {
-      return false;
-    }
     // A tensor is no more than its handle, so the caller's can be read where they lie.
     static_assert(sizeof(at::Tensor) == sizeof(oneop_handle));
     const auto* tensors = reinterpret_cast<const at::Tensor*>(call_.inputs);
-    DirectCall direct(op_, *record_);
-    for (int32_t i = 0; i < call_.num_inputs; ++i) {
-      if (!direct.add_tensor(tensors[i])) {
-        return false;
-      }
-      direct.end_input();
-    }
-    direct.end_inputs();
-    if (!add_attrs(&direct.key()) || !direct.prepare()) {
-      return false;
-    }
-    outputs[0] = give_handle(std::move(run_prepared(&direct)[0]));
-    return true;
+    return has_its_tensors() &&
+           call_directly(
+               op_, *record_,
+               [&](size_t i, DirectCall* call) { return call->add_tensor(tensors[i]); },
+               [&](PlanKey* key) { return add_attrs(key); },
+               [&](DirectCall* call) {
+                 outputs[0] = give_handle(std::move(run_prepared(call)[0]));
+               });
   }
 
  private:

@@ -103,6 +103,8 @@ bool is_plain(const at::Tensor& tensor) {
          tensor.key_set().has(DispatchKey::AutogradFunctionality);
 }
 
+namespace {
+
 void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode mode, PlanKey* key) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   const c10::Device device = impl->device();
@@ -123,14 +125,20 @@ void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode m
   }
 }
 
-void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
-                     KeyMode mode, PlanKey* key) {
+}  // namespace
+
+void append_inputs_key(const Layout& layout, const CallTensors& call, KeyMode mode, PlanKey* key) {
   for (int32_t count : call.counts) {
     key->push_back(count);
   }
   for (const at::Tensor* tensor : call.tensors) {
     append_tensor_key(layout, *tensor, mode, key);
   }
+}
+
+void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
+                     KeyMode mode, PlanKey* key) {
+  append_inputs_key(layout, call, mode, key);
   const int32_t end = layout.device_arg >= 0 ? layout.device_arg : layout.num_args;
   for (int32_t i = layout.first_attr; i < end; ++i) {
     append_ivalue_key(args[i], key);

@@ -35,11 +35,11 @@ bool is_plain(const at::Tensor& tensor);
 enum class KeyMode { kFull, kNoShapes };
 
 // Everything that tells this call from another one as far as inference, kernel choice and gradients
-// can see.
+// can see: first the inputs, then the words of the attributes (append_ivalue_key) in the order of
+// the schema, then those of output_counts.
+void append_inputs_key(const Layout& layout, const CallTensors& call, KeyMode mode, PlanKey* key);
 void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
                      KeyMode mode, PlanKey* key);
-
-void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode mode, PlanKey* key);
 
 // Makes a number of a symbolic size; sizes that are numbers already never come to it.
 using SizeReader = std::function<int64_t(const c10::SymInt&)>;

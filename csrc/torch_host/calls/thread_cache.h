@@ -37,7 +37,7 @@ struct ThreadCache {
   PlanKey keys[2];
   // That this thread holds the GIL, where that is known: to ask Python costs more.
   bool holds_gil = false;
-  // The function call that is running was stopped for a draw; see oneop/_random_calls.py.
+  // The function call that is running was stopped for a draw; see oneop/runtime/random_calls.py.
   bool stopped_for_draw = false;
 
   LastCall& call(int32_t op_id) { return calls[op_id % kOps]; }

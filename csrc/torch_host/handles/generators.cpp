@@ -75,7 +75,7 @@ uint64_t scramble(uint64_t bits) {
 
 // Ends the run of a functor whose call is traced (torch.compile, export, make_fx, a job) or batched
 // (vmap): a number that C++ code has seen cannot become part of a graph. The function is called
-// again as an op of (numbers, arguments), which replays it: see oneop/_random_calls.py.
+// again as an op of (numbers, arguments), which replays it: see oneop/runtime/random_calls.py.
 [[noreturn]] void stop_traced_draw() {
   thread_cache().stopped_for_draw = true;
   throw Error("OpNotImplementedError",

@@ -144,45 +144,45 @@ class Call {
   }
 
   bool run_directly(OutputTensors* made) {
-    if (layout_.mutates || device_.has_value() || !is_plain_thread()) {
-      return false;
-    }
-    DirectCall direct(op_, *record_);
-    for (size_t a = 0; a < layout_.inputs.size(); ++a) {
-      for (size_t i = 0; i < tensors_.size(); ++i) {
-        if (arg_of_[i] == static_cast<int32_t>(a) && tensors_[i].defined() &&
-            !direct.add_tensor(tensors_[i])) {
-          return false;
-        }
+    return !device_.has_value() &&
+           call_directly(
+               op_, *record_, [&](size_t a, DirectCall* call) { return add_input(a, call); },
+               [&](PlanKey* key) { return add_attrs(key); },
+               [&](DirectCall* call) { *made = std::move(run_prepared(call)); });
+  }
+
+  bool add_input(size_t arg, DirectCall* call) const {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (arg_of_[i] == static_cast<int32_t>(arg) && tensors_[i].defined() &&
+          !call->add_tensor(tensors_[i])) {
+        return false;
       }
-      direct.end_input();
     }
-    direct.end_inputs();
+    return true;
+  }
+
+  bool add_attrs(PlanKey* key) const {
     int32_t used = 0;
     for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
       const AttrDef& attr = layout_.op->attrs[i];
       const oneop_attr* given = find_attr(attr);
       if (given != nullptr) {
         ++used;
-        append_ivalue_key(attr_value(attr, *given), &direct.key());
+        append_ivalue_key(attr_value(attr, *given), key);
         continue;
       }
       if (!attr.has_default) {
         return false;
       }
       const PlanKey& words = layout_.attr_default_keys[i];
-      direct.key().insert(direct.key().end(), words.begin(), words.end());
+      key->insert(key->end(), words.begin(), words.end());
     }
     if (used != call_.num_attrs) {
       check_attr_names();
     }
     if (layout_.output_counts_arg >= 0) {
-      append_ivalue_key(output_counts(), &direct.key());
+      append_ivalue_key(output_counts(), key);
     }
-    if (!direct.prepare()) {
-      return false;
-    }
-    *made = std::move(run_prepared(&direct));
     return true;
   }
 

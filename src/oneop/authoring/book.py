@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core, forget_ops, tell_defined
-from oneop.authoring import infer as inference
 from oneop.authoring.binding import Source
-from oneop.authoring.sbp_entries import SbpRule, Signature
+from oneop.authoring.rules import infer as inference
+from oneop.authoring.rules.sbp_entries import SbpRule, Signature
 from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
 from oneop.authoring.spec import TensorSpec, watched
+from oneop.runtime.core import core, forget_ops, tell_defined
 
 NO_GRAD, CPU_ONLY, ANY_STRIDES, RANDOM, SIDE_EFFECT = 1, 2, 4, 8, 16  # the plugin ABI's flags of an op
 

@@ -8,25 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from oneop._modes import untraced
-from oneop._runtime import after_defining, after_loading, core, find_op, tell_defined
-from oneop.authoring import (
-    batching,
-    book,
-    cache_keys,
-    effects,
-    grad,
-    independence,
-    infer,
-    inline,
-    kernels,
-    sbp,
-    vmap_rules,
-)
+from oneop.authoring import book, grad
 from oneop.authoring.binding import Source, source_of, source_of_caller
-from oneop.authoring.sbp import Written as _Written
+from oneop.authoring.kernels import inline
+from oneop.authoring.kernels import register as kernels
+from oneop.authoring.keys import cache_keys
+from oneop.authoring.rules import batching, effects, independence, infer, sbp, vmap_rules
+from oneop.authoring.rules.sbp import Written as _Written
 from oneop.authoring.schema import parse_schema
 from oneop.errors import DuplicateOpError, RegistrationError
+from oneop.runtime.core import after_defining, after_loading, core, find_op, tell_defined
+from oneop.runtime.modes import untraced
 
 if TYPE_CHECKING:
     from oneop._core import Op

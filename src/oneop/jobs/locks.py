@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core
 from oneop.errors import ArgumentError
+from oneop.runtime.core import core
 
 
 @contextlib.contextmanager

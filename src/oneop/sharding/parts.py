@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._runtime import DTYPE_CODES, core
 from oneop.errors import ArgumentError
 from oneop.registry import OpDef
+from oneop.runtime.core import DTYPE_CODES, core
 from oneop.sbp import Sbp, of_placements
 from oneop.sharding.random import is_random
 

@@ -20,7 +20,7 @@ def pin(op: Op | str, signature: str | Sequence[str]) -> Callable[..., Any]:
     backward and in torch.compile too. A mesh of several dimensions takes a list with a signature for each. Raises
     `SbpError` where the op does not declare the signature, or DTensor cannot bring an input there.
     """
-    from oneop._runtime import find_op
+    from oneop.runtime.core import find_op
 
     name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]
     definition, call = get_op(name), find_op(name)

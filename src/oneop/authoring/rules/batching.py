@@ -19,11 +19,11 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from oneop._runtime import core
-from oneop.authoring import independence
 from oneop.authoring.book import attrs_of_call
-from oneop.authoring.vmap_rules import written_rule
+from oneop.authoring.rules import independence
+from oneop.authoring.rules.vmap_rules import written_rule
 from oneop.errors import OpNotImplementedError, OpRuntimeError
+from oneop.runtime.core import core
 from oneop.sbp import SPLIT, Sbp
 
 #: torch asks through one function for each name, for ever.

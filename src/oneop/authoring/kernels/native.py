@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oneop.authoring.binding import Source, taken_by
-from oneop.authoring.numpy_dtypes import numpy_dtype
+from oneop.authoring.kernels.numpy_dtypes import numpy_dtype
 from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import RawSpec
 from oneop.errors import RegistrationError
@@ -59,7 +59,7 @@ def _entry(
     constants: Mapping[str, Any],
     attrs: Sequence[str],
 ) -> Any:
-    """Compile the C function that csrc/python/kernels/python_native.cpp calls: it makes arrays of pointers and sizes."""
+    """Compile what csrc/python/kernels/python_native.cpp calls: it makes arrays of addresses and sizes."""
     numba: Any = importlib.import_module("numba")
     scope: dict[str, Any] = {"kernel": compiled, "carray": numba.carray}
     lines: list[str] = []

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from oneop.authoring import book, vmap_rules
-from oneop.authoring.digest import Place, places_of
+from oneop.authoring import book
+from oneop.authoring.keys.digest import Place, places_of
+from oneop.authoring.rules import vmap_rules
 
 _PLAIN = (bool, int, float, complex, str, bytes, tuple)
 

@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from oneop._runtime import core
 from oneop.authoring import book
-from oneop.authoring.captures import used_by_kernels
+from oneop.authoring.keys.captures import used_by_kernels
 from oneop.errors import OneopError, SbpError
+from oneop.runtime.core import core
 from oneop.sbp import BROADCAST, SPLIT, Sbp
 
 _MOST_ELEMENTS = 1 << 16

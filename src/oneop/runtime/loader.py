@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from oneop._build.cache import cache_root, cannot_write, make_dir, read_json
 from oneop._build.library import Library, build, build_inline
 from oneop._build.sources import sha_of
-from oneop._modes import untraced
-from oneop._runtime import core, find_op, forget_ops, loaded_libraries, tell_defined
 from oneop.errors import ArgumentError, LoadError, described
+from oneop.runtime.core import core, find_op, forget_ops, loaded_libraries, tell_defined
+from oneop.runtime.modes import untraced
 
 if TYPE_CHECKING:
     from oneop._core import LoadResult, Op

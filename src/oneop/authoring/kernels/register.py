@@ -7,20 +7,20 @@ from typing import Any, Protocol
 
 import torch
 
-from oneop._modes import untraced_copy
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.book import KernelPage, add_kernel, schema_of
-from oneop.authoring.numpy_dtypes import numpy_dtype
+from oneop.authoring.kernels.numpy_dtypes import numpy_dtype
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import group
 from oneop.errors import RegistrationError, described
+from oneop.runtime.modes import untraced_copy
 
 Dtypes = torch.dtype | Iterable[torch.dtype] | Mapping[str, torch.dtype | Iterable[torch.dtype]] | None
 Devices = str | Sequence[str] | None
 
 
 class Language(Protocol):
-    """Makes the fields of a kernel's page from a function; csrc/python/kernels/python_op.h says what each form needs."""
+    """Makes the fields of a kernel's page from a function; csrc/python/kernels/python_op.h says what each needs."""
 
     def __call__(self, schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
         """Return the form, and its fields."""
@@ -128,7 +128,7 @@ def _numpy(schema: Schema, function: Callable[..., Any], source: Source) -> tupl
 
 
 def _torch(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
-    from oneop.authoring.compose import make_traceable
+    from oneop.authoring.kernels.compose import make_traceable
 
     make_traceable(schema)
     return _on_tensors(schema, function, source)
@@ -152,7 +152,7 @@ def _on_tensors(schema: Schema, function: Callable[..., Any], source: Source) ->
 
 
 def _numba(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
-    from oneop.authoring.native import compile_kernel  # late: numba takes long to import
+    from oneop.authoring.kernels.native import compile_kernel  # late: numba takes long to import
 
     return "native", compile_kernel(schema, function, source)
 

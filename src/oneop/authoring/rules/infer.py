@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from oneop.authoring import sbp
 from oneop.authoring.binding import Source, caller_of, taken_by
-from oneop.authoring.einsum import parse_axes
-from oneop.authoring.sbp_entries import BROADCAST, SbpRule, Signature, split
+from oneop.authoring.rules import sbp
+from oneop.authoring.rules.einsum import parse_axes
+from oneop.authoring.rules.sbp_entries import BROADCAST, SbpRule, Signature, split
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import RawSpec, Size, TensorSpec, flatten_result, group, watched
 from oneop.errors import OpValueError, RegistrationError, described

@@ -12,9 +12,9 @@ from typing import Any
 
 import oneop.sbp as words
 from oneop.authoring.binding import Source
-from oneop.authoring.einsum import parse_axes
-from oneop.authoring.sbp_builder import SbpContext
-from oneop.authoring.sbp_entries import BROADCAST, Entry, SbpRule, Signature, split
+from oneop.authoring.rules.einsum import parse_axes
+from oneop.authoring.rules.sbp_builder import SbpContext
+from oneop.authoring.rules.sbp_entries import BROADCAST, Entry, SbpRule, Signature, split
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
 from oneop.errors import RegistrationError, described

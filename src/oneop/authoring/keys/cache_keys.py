@@ -26,10 +26,10 @@ from typing import Any
 
 import torch
 
-from oneop._after_import import after_import
-from oneop._runtime import after_defining, core, trace_hooks
-from oneop.authoring.captures import captured, guard_captured, used_by_kernels
-from oneop.authoring.identity import identity_of, identity_of_all
+from oneop.authoring.keys.captures import captured, guard_captured, used_by_kernels
+from oneop.authoring.keys.identity import identity_of, identity_of_all
+from oneop.runtime.after_import import after_import
+from oneop.runtime.core import after_defining, core, trace_hooks
 
 
 def ops_in(graph_module: torch.fx.GraphModule | None) -> list[str]:

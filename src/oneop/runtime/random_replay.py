@@ -1,4 +1,4 @@
-"""A random functor's call as text and tensors, run again with given numbers, and differentiated. See _random_calls."""
+"""A random functor's call as text and tensors, run again with given numbers, and differentiated. See random_calls."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from oneop._functions import find_function
-from oneop._runtime import core, loaded_libraries
 from oneop.errors import OpNotImplementedError
+from oneop.runtime.core import core, loaded_libraries
+from oneop.runtime.functions import find_function
 
 
 def encode_call(

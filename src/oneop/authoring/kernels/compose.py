@@ -11,11 +11,11 @@ from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTens
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
-from oneop._runtime import core
 from oneop.authoring.binding import Source, source_of, taken_by
 from oneop.authoring.book import attrs_of_call, definition_of, schema_of
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec, flatten_result
+from oneop.runtime.core import core
 
 _traceable: set[str] = set()
 _PLAIN = (torch.Tensor, torch.nn.Parameter)

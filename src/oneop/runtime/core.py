@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._modes import untraced, without_modes
 from oneop.errors import ArgumentError, OpNotFoundError, described
+from oneop.runtime.modes import untraced, without_modes
 from oneop.settings import settings
 
 if TYPE_CHECKING:

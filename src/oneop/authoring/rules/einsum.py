@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oneop.authoring.sbp_entries import Signature, along_axes
+from oneop.authoring.rules.sbp_entries import Signature, along_axes
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import Size, TensorSpec
 from oneop.errors import OpValueError, RegistrationError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oneop._after_import import after_import
-from oneop._runtime import core
+from oneop.runtime.after_import import after_import
+from oneop.runtime.core import core
 
 if TYPE_CHECKING:
     from oneop._core import Function

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverloadPacket
 
-from oneop._after_import import after_import
-from oneop._runtime import core
+from oneop.runtime.after_import import after_import
+from oneop.runtime.core import core
 
 _declared: set[str] = set()
 

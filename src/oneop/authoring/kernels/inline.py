@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import torch
 
-from oneop._loader import load_inline
 from oneop.authoring.binding import Source
-from oneop.authoring.kernels import check_priority
+from oneop.authoring.kernels.register import check_priority
 from oneop.authoring.schema import Schema
 from oneop.errors import RegistrationError, described
+from oneop.runtime.loader import load_inline
 
 _CPP = {
     torch.float32: ("float", "DataType::kFloat"),

@@ -20,9 +20,9 @@ from torch import Tensor
 from torch._C import DispatchKey, _functorch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
-from oneop._random_replay import encode_call, is_differentiable, outputs_of, refuse, replay, run, sizes_of
-from oneop._runtime import core
-from oneop.authoring.effects import keep_apart
+from oneop.authoring.rules.effects import keep_apart
+from oneop.runtime.core import core
+from oneop.runtime.random_replay import encode_call, is_differentiable, outputs_of, refuse, replay, run, sizes_of
 
 NAMESPACE = "oneop_functions"
 _INT64_MIN = -(2**63)

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oneop._runtime import core, loaded_libraries
 from oneop._version import __version__
-from oneop.authoring import book, vmap_rules
-from oneop.authoring.digest import Undigestible, digest_of
+from oneop.authoring import book
+from oneop.authoring.keys.digest import Undigestible, digest_of
+from oneop.authoring.rules import vmap_rules
+from oneop.runtime.core import core, loaded_libraries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,6 @@ def _library_digest(library: str) -> str:
 @functools.cache
 def _own_version() -> str:
     """The core and what its parts in Python do with an op."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))  # of all of authoring
     content = b"".join(path.read_bytes() for path in sources)
     return f"{__version__} {core().__file__} {hashlib.sha256(content).hexdigest()}"
