@@ -4,6 +4,7 @@
 #include "torch_host/calls/compute.cpp"
 #include "torch_host/calls/fallback.cpp"
 #include "torch_host/calls/part_call.cpp"
+#include "torch_host/calls/results.cpp"
 #include "torch_host/calls/sharded_calls.cpp"
 #include "torch_host/calls/symbolic.cpp"
 #include "torch_host/calls/thread_cache.cpp"

@@ -11,6 +11,7 @@
 
 #include "engine/ops/error.h"
 #include "python/calls/call_binding.h"
+#include "torch_host/calls/results.h"
 #include "torch_host/interpreter/python_error.h"
 #include "torch_host/interpreter/python_ref.h"
 
@@ -38,20 +39,6 @@ PyObject* wrap_outputs(bool returns_list, OutputTensors* outputs) {
     PyTuple_SET_ITEM(result, i, THPVariable_Wrap(std::move((*outputs)[i])));
   }
   return result;
-}
-
-OutputTensors take_outputs(const Layout& layout, torch::jit::Stack* stack) {
-  OutputTensors outputs;
-  if (layout.returns_list()) {
-    for (at::Tensor& output : stack->back().toTensorVector()) {
-      outputs.push_back(std::move(output));
-    }
-  } else {
-    for (c10::IValue& value : *stack) {
-      outputs.push_back(std::move(value).toTensor());
-    }
-  }
-  return outputs;
 }
 
 // One call by one record of the op. False if the op got other arguments meanwhile: nothing was

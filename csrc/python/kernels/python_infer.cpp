@@ -4,6 +4,7 @@
 
 #include "python/kernels/python_op.h"
 #include "python/kernels/python_spec.h"
+#include "torch_host/calls/results.h"
 #include "torch_host/calls/tensor_rules.h"
 #include "torch_host/ops/torch_types.h"
 
@@ -118,14 +119,8 @@ class PythonInference final : public SymbolicInference {
     Gil gil;
     try {
       py::list counts;
-      if (layout.returns_list()) {
-        for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {
-          counts.append(count.toInt());
-        }
-      } else {
-        for (int32_t count : layout.fixed_output_counts) {
-          counts.append(count);
-        }
+      for (int32_t count : output_counts(layout, args)) {
+        counts.append(count);
       }
       const py::handle function(op_->infer.get());
       const py::list specs = function(specs_to_python(call), attrs_to_python(layout, args), counts);

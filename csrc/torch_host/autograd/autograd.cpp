@@ -13,6 +13,7 @@
 #include "torch_host/autograd/forward_mode.h"
 #include "torch_host/autograd/recording.h"
 #include "torch_host/calls/calls.h"
+#include "torch_host/calls/results.h"
 #include "torch_host/calls/sharded_calls.h"
 #include "torch_host/calls/symbolic.h"
 #include "torch_host/calls/tensor_rules.h"
@@ -38,15 +39,11 @@ struct Needs {
       return;
     }
     any = false;
-    size_t at = 0;
     flags.resize(call.tensors.size());
-    for (size_t a = 0; a < layout.inputs.size(); ++a) {
-      const bool differentiable = layout.op->input_traits[a].requires_grad;
-      for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-        flags[at] = differentiable && call.tensors[at]->requires_grad();
-        any |= flags[at] != 0;
-      }
-    }
+    for_each_tensor(call, [&](size_t arg, size_t i) {
+      flags[i] = layout.op->input_traits[arg].requires_grad && call.tensors[i]->requires_grad();
+      any |= flags[i] != 0;
+    });
   }
 };
 
@@ -68,20 +65,16 @@ void refuse_changing_differentiated(const Layout& layout, const CallTensors& cal
   if (!c10::GradMode::is_enabled()) {
     return;
   }
-  size_t at = 0;
-  for (size_t a = 0; a < layout.inputs.size(); ++a) {
-    for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-      if (!layout.op->input_traits[a].is_mutable || !call.tensors[at]->requires_grad()) {
-        continue;
-      }
+  for_each_tensor(call, [&](size_t arg, size_t i) {
+    if (layout.op->input_traits[arg].is_mutable && call.tensors[i]->requires_grad()) {
       throw Error("GradientNotFoundError",
                   "op " + in_quotes(layout.op->name) + " changes its input " +
-                      in_quotes(layout.op->inputs[a].name) +
+                      in_quotes(layout.op->inputs[arg].name) +
                       " in place, which cannot be differentiated\n  call it under "
                       "torch.no_grad() or on a detached tensor\n  defined at " +
                       layout.op->source.text());
     }
-  }
+  });
 }
 
 std::shared_ptr<const Backward> find_grad_plan(const TorchOp& op, const RecordPtr& held,
@@ -142,49 +135,11 @@ std::shared_ptr<const Backward> find_grad_plan(const TorchOp& op, const RecordPt
   return bound;
 }
 
-OutputTensors outputs_on(const Layout& layout, const c10::SmallVectorImpl<int32_t>& counts,
-                         const torch::jit::Stack& stack) {
-  OutputTensors outputs;
-  if (layout.returns_list()) {
-    for (const c10::IValue& item : stack.back().toListRef()) {
-      outputs.push_back(item.toTensor());
-    }
-    return outputs;
-  }
-  int32_t total = 0;
-  for (int32_t count : counts) {
-    total += count;
-  }
-  for (size_t i = stack.size() - total; i < stack.size(); ++i) {
-    outputs.push_back(stack[i].toTensor());
-  }
-  return outputs;
-}
-
-c10::SmallVector<int32_t, 8> output_counts(const Layout& layout, const c10::IValue* args) {
-  c10::SmallVector<int32_t, 8> counts;
-  if (layout.returns_list()) {
-    for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {
-      counts.push_back(static_cast<int32_t>(count.toInt()));
-    }
-  } else {
-    counts.append(layout.fixed_output_counts.begin(), layout.fixed_output_counts.end());
-  }
-  return counts;
-}
-
 // Lets torch see the ops of a composition, so that it differentiates those.
 void run_composition(const TensorKernel& composition, const Layout& layout, const c10::IValue* args,
                      const CallTensors& call, torch::jit::Stack* stack) {
   OutputTensors outputs = composition.trace(layout, args, call);
-  torch::jit::drop(*stack, layout.num_args);
-  if (layout.returns_list()) {
-    stack->emplace_back(c10::List<at::Tensor>(c10::ArrayRef<at::Tensor>(outputs)));
-  } else {
-    for (at::Tensor& output : outputs) {
-      stack->emplace_back(std::move(output));
-    }
-  }
+  push_outputs(layout, outputs, stack);
 }
 
 [[noreturn]] void refuse_missing_gradient(const TorchOp& op) {
@@ -285,14 +240,11 @@ void count_changes(const TorchOp& op, const c10::OperatorHandle& handle, c10::Di
   std::vector<at::Tensor> written;
   {
     const CallTensors call(layout, stack->data() + stack->size() - layout.num_args);
-    size_t at = 0;
-    for (size_t a = 0; a < layout.inputs.size(); ++a) {
-      for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-        if (layout.op->input_traits[a].is_mutable) {
-          written.push_back(*call.tensors[at]);
-        }
+    for_each_tensor(call, [&](size_t arg, size_t i) {
+      if (layout.op->input_traits[arg].is_mutable) {
+        written.push_back(*call.tensors[i]);
       }
-    }
+    });
   }
   {
     at::AutoDispatchBelowADInplaceOrView guard;

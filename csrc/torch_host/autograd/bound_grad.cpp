@@ -3,6 +3,7 @@
 
 #include "engine/ops/error.h"
 #include "torch_host/autograd/direct_call.h"
+#include "torch_host/calls/results.h"
 #include "torch_host/calls/tensor_rules.h"
 #include "torch_host/handles/torch_call.h"
 #include "torch_host/interpreter/python_error.h"
@@ -173,15 +174,9 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
     stack.emplace_back();
   }
   op.dispatch_or_throw(layout, &stack);
-  if (layout.returns_list()) {
-    const auto list = stack.back().toTensorVector();
-    for (size_t i = 0; i < list.size(); ++i) {
-      keep(i, list[i]);
-    }
-  } else {
-    for (int32_t i = 0; i < step.num_outputs; ++i) {
-      keep(i, std::move(stack[i]).toTensor());
-    }
+  OutputTensors outputs = take_outputs(layout, &stack);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    keep(i, std::move(outputs[i]));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
+#include "torch_host/calls/results.h"
+
 namespace oneop {
 DirectCall::DirectCall(const TorchOp& op, const OpRecord& record)
     : op_(op),
@@ -57,14 +59,11 @@ bool DirectCall::prepare() {
 
 bool DirectCall::find_gradient(LastCall* last) {
   bool any = false;
-  size_t at = 0;
-  for (size_t a = 0; a < layout_.inputs.size(); ++a) {
-    const bool differentiable = layout_.op->input_traits[a].requires_grad;
-    for (int32_t k = 0; k < tensors_.counts[a]; ++k, ++at) {
-      needs_.push_back(differentiable && tensors_.tensors[at]->requires_grad());
-      any |= needs_.back() != 0;
-    }
-  }
+  for_each_tensor(tensors_, [&](size_t arg, size_t i) {
+    needs_.push_back(layout_.op->input_traits[arg].requires_grad &&
+                     tensors_.tensors[i]->requires_grad());
+    any |= needs_.back() != 0;
+  });
   if (!any) {
     return true;
   }

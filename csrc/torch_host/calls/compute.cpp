@@ -14,6 +14,7 @@
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "torch_host/calls/fallback.h"
+#include "torch_host/calls/results.h"
 #include "torch_host/calls/symbolic.h"
 #include "torch_host/calls/tensor_rules.h"
 #include "torch_host/calls/thread_cache.h"
@@ -44,22 +45,6 @@ at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
                                      std::nullopt);
   }
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
-}
-
-void push_outputs(const Layout& layout, OutputTensors& outputs, torch::jit::Stack* stack) {
-  torch::jit::drop(*stack, layout.num_args);
-  if (layout.returns_list()) {
-    c10::List<at::Tensor> list;
-    list.reserve(outputs.size());
-    for (at::Tensor& output : outputs) {
-      list.push_back(std::move(output));
-    }
-    stack->emplace_back(std::move(list));
-  } else {
-    for (at::Tensor& output : outputs) {
-      stack->emplace_back(std::move(output));
-    }
-  }
 }
 
 // The input tensors as kernels want them: contiguous unless the op takes any strides.

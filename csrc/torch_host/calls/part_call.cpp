@@ -12,6 +12,7 @@
 #include "engine/ops/part.h"
 #include "torch_host/calls/calls.h"
 #include "torch_host/calls/compute.h"
+#include "torch_host/calls/results.h"
 #include "torch_host/calls/thread_cache.h"
 #include "torch_host/interpreter/python_error.h"
 #include "torch_host/ops/torch_op.h"
@@ -63,17 +64,6 @@ class OwnNumbers {
   at::Tensor state_;
 };
 
-void push_results(const Layout& layout, OutputTensors& outputs, torch::jit::Stack* stack) {
-  torch::jit::drop(*stack, layout.num_args);
-  if (layout.returns_list()) {
-    stack->emplace_back(c10::List<at::Tensor>(c10::ArrayRef<at::Tensor>(outputs)));
-    return;
-  }
-  for (at::Tensor& output : outputs) {
-    stack->emplace_back(std::move(output));
-  }
-}
-
 std::shared_ptr<const Part> pop_part(torch::jit::Stack* stack) {
   return std::make_shared<const Part>(torch::jit::pop(*stack).toIntVector(), [](int64_t number) {
     return to_abi(static_cast<c10::ScalarType>(number));
@@ -107,7 +97,7 @@ void compute_part(const TorchOp& op, bool draws, torch::jit::Stack* stack) {
     }
     run_plan(layout, call, *plan, device, &outputs);
   }
-  push_results(layout, outputs, stack);
+  push_outputs(layout, outputs, stack);
 }
 
 void infer_part(const TorchOp& op, bool, torch::jit::Stack* stack) {
@@ -117,7 +107,7 @@ void infer_part(const TorchOp& op, bool, torch::jit::Stack* stack) {
     outputs.push_back(
         at::empty(shape, at::TensorOptions().dtype(to_torch(dtype)).device(c10::kMeta)));
   }
-  push_results(*op.record()->layout, outputs, stack);
+  push_outputs(*op.record()->layout, outputs, stack);
 }
 
 using PartAct = void (*)(const TorchOp&, bool, torch::jit::Stack*);

@@ -7,6 +7,7 @@
 
 #include "engine/ops/abi_read.h"
 #include "torch_host/autograd/orderly_call.h"
+#include "torch_host/calls/results.h"
 #include "torch_host/handles/generators.h"
 #include "torch_host/handles/tensor_handles.h"
 #include "torch_host/ops/torch_types.h"
@@ -224,15 +225,7 @@ class Call {
       MaybeReleaseGil released(thread_cache());
       op_.dispatch_or_throw(layout_, &stack);
     }
-    if (layout_.returns_list()) {
-      for (at::Tensor& output : stack.back().toTensorVector()) {
-        made->push_back(std::move(output));
-      }
-    } else {
-      for (c10::IValue& value : stack) {
-        made->push_back(std::move(value).toTensor());
-      }
-    }
+    *made = take_outputs(layout_, &stack);
   }
 
   void push_input(size_t a, torch::jit::Stack* stack) const {
