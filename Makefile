@@ -12,7 +12,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test torture lint format bench docs dist sanitize sanitize-core sanitize-gpu clean
+.PHONY: help setup core demo test test-engine torture lint format bench docs dist sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,6 +29,9 @@ demo: $(installed) ## build an op, call it, train with it
 test: $(installed) ## run all tests
 	@$(core)
 	$(python) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+test-engine: ## build the C++ engine and run its tests; needs neither torch nor .venv
+	$(PYTHON) tests/engine/build.py
 
 torture: $(installed) ## random work in many processes and threads; MINUTES=20 SEED=1 ARGS="--area calls"
 	@$(core)

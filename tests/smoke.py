@@ -35,13 +35,15 @@ def main(dist: Path, lender: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     for name in (
         "py.typed",
-        "_csrc/module.cpp",
+        "_csrc/python/module/module.cpp",
         "include/oneop/abi.h",
         "cli/templates/op.cpp.txt",
         "ods/prelude/prelude.td",
     ):
         assert f"oneop/{name}" in names, f"the wheel lacks {name}"
-    assert any(name.endswith("csrc/module.cpp") for name in tarfile.open(sdist).getnames()), "the sdist lacks csrc"
+    assert any(name.endswith("csrc/python/module/module.cpp") for name in tarfile.open(sdist).getnames()), (
+        "the sdist lacks csrc"
+    )
     with tempfile.TemporaryDirectory() as folder:
         try_wheel(wheel, lender, Path(folder))
     print(f"{wheel.name}, {sdist.name}: fine")

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from oneop._after_import import after_import
+from oneop.runtime.after_import import after_import
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import textwrap
 import pytest
 
 import oneop
-from oneop import _runtime
+from oneop.runtime import core as _runtime
 
 THREADS = """
 import sys, threading
 import torch, oneop
-from oneop import _runtime
+from oneop.runtime import core as _runtime
 import oneop._build.core
 
 loaded, paths, real = [], [], oneop._build.core.core_path
@@ -57,7 +57,7 @@ def test_eight_threads_load_the_core_once(round):
 
 def test_a_hook_that_fails_does_not_leave_half_a_core():
     code = """
-        from oneop import _runtime
+        from oneop.runtime import core as _runtime
         tries = []
         def hook(core):
             tries.append(core)

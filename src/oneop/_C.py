@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from oneop._functions import find_function
-from oneop._runtime import core
+from oneop.runtime.core import after_loading, core
+from oneop.runtime.functions import find_function
 
 if TYPE_CHECKING:
     from oneop._core import Function
@@ -20,3 +20,12 @@ def __getattr__(name: str) -> Function:
 def __dir__() -> list[str]:
     names: list[str] = core().function_names()
     return names
+
+
+def _call_as_op(*call: Any) -> Any:
+    from oneop.runtime.random_calls import call_as_op  # late: few functors draw random numbers
+
+    return call_as_op(*call)
+
+
+after_loading(lambda module: module.set_random_call(_call_as_op))

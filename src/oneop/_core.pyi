@@ -1,4 +1,4 @@
-"""Types of the C++ core. It is built into the cache, see `oneop._runtime`."""
+"""Types of the C++ core. It is built into the cache, see `oneop.runtime.core`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar

@@ -23,9 +23,6 @@ from oneop import typing as typing
 from oneop import util as util
 from oneop._build.library import Library as Library
 from oneop._build.library import build as build
-from oneop._loader import LoadedLibrary as LoadedLibrary
-from oneop._loader import load as load
-from oneop._loader import load_inline as load_inline
 from oneop.authoring.define import define as define
 from oneop.authoring.modules import load_module as load_module
 from oneop.authoring.spec import TensorSpec as TensorSpec
@@ -35,6 +32,9 @@ from oneop.registry import get_op as get_op
 from oneop.registry import list_ops as list_ops
 from oneop.registry import list_pending as list_pending
 from oneop.registry import show as show
+from oneop.runtime.loader import LoadedLibrary as LoadedLibrary
+from oneop.runtime.loader import load as load
+from oneop.runtime.loader import load_inline as load_inline
 from oneop.sharding import watch as _watch
 from oneop.signatures import sbp_signatures as sbp_signatures
 from oneop.user_op import user_op_builder as user_op_builder

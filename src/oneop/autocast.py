@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from oneop._runtime import find_op
 from oneop.errors import ArgumentError
+from oneop.runtime.core import find_op
 
 #: Device types with an autocast of their own, and the dispatch key of each.
 _KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from oneop._loader import LoadedLibrary, load
 from oneop.errors import ArgumentError
+from oneop.runtime.loader import LoadedLibrary, load
 from oneop.settings import settings
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oneop._runtime import core
+from oneop.runtime.core import core
 
 
 def empty_cache() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oneop._runtime import core, find_op
+from oneop.runtime.core import core, find_op
 
 if TYPE_CHECKING:
     from oneop._core import Op

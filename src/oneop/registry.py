@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oneop._runtime import core, find_info, loaded_libraries, restore
+from oneop.runtime.core import core, find_info, loaded_libraries, restore
 
 if TYPE_CHECKING:
     from oneop import _core

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core
-from oneop.authoring.sbp_builder import asked_parallel_num
+from oneop.authoring.rules.sbp_builder import asked_parallel_num
 from oneop.authoring.spec import TensorSpec, watching_attrs
 from oneop.errors import ArgumentError
 from oneop.registry import ArgDef, OpDef, get_op
+from oneop.runtime.core import core
 from oneop.sbp import BROADCAST, SPLIT, Sbp
 
 #: One `Sbp` for each tensor: those of the inputs, then those of the outputs.
@@ -79,7 +79,7 @@ def independent_signatures(
 ) -> list[Signature]:
     """Return the signatures that follow from a declaration that each index of an axis is treated by itself."""
     from oneop.authoring.book import definition_of
-    from oneop.authoring.infer import independence_of
+    from oneop.authoring.rules.infer import independence_of
 
     page = definition_of(op)
     if page is None or page.infer is None or page.infer.kind == "function":

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import find_op
 from oneop.errors import ArgumentError
 from oneop.jobs.context import current_context
 from oneop.registry import ArgDef, OpDef, get_op
+from oneop.runtime.core import find_op
 
 
 def user_op_builder(op_name: str) -> UserOpBuilder:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oneop
-from oneop.authoring.independence import prove_implied
+from oneop.authoring.rules.independence import prove_implied
 from oneop.errors import OpRuntimeError, RegistrationError, SbpError
 from oneop.registry import isolated
 from oneop.sbp import parse

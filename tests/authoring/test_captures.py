@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import oneop
-from oneop.authoring.captures import captured
+from oneop.authoring.keys.captures import captured
 from oneop.registry import isolated
 
 FACTOR = 2.0

@@ -15,7 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oneop.authoring.digest import Undigestible, digest_of
+from oneop.authoring.keys.digest import Undigestible, digest_of
 
 VALUES = st.recursive(
     st.one_of(
@@ -179,7 +179,7 @@ def test_the_same_in_every_process(tmp_path):
         textwrap.dedent(
             """
             import numpy as np, torch, functools
-            from oneop.authoring.digest import digest_of
+            from oneop.authoring.keys.digest import digest_of
             TABLE = {"b": (1, 2), "a": {3, 1, 2}, "c": frozenset("xyz")}
             class Own:
                 scale = 3

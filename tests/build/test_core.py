@@ -122,11 +122,3 @@ def test_missing_torch(csrc, monkeypatch):
     with pytest.raises(BuildError) as caught:
         core.core_path()
     assert str(caught.value) == "the core needs torch, which is not installed\n  pip install torch"
-
-
-def test_every_source_is_in_one_unit():
-    folder = core.PACKAGE.parent.parent / "csrc"
-    included = [
-        line for unit in core.core_sources(folder) for line in unit.read_text().splitlines() if "#include" in line
-    ]
-    assert sorted(included) == [f'#include "../{path.name}"' for path in sorted(folder.glob("*.cpp"))]

@@ -10,8 +10,8 @@ import pytest
 
 from oneop._build import cache, core
 from oneop._build.library import build, build_inline
-from oneop._loader import load
 from oneop.errors import BuildError, LoadError
+from oneop.runtime.loader import load
 
 EXPORT = 'extern "C" __attribute__((visibility("default")))'
 

@@ -20,7 +20,7 @@ WORDS = ["Tensor", "assert", "inf", "nan", "print", "self", "def", "None", "with
 
 
 def state():
-    core = oneop._runtime.core()
+    core = oneop.runtime.core.core()
     return core.op_names(), core.function_names(), core.pending(), sorted(dir(torch.ops.oneop))
 
 
@@ -86,10 +86,14 @@ def test_a_failed_definition_in_python(isolated):
     assert oneop.ops.p_fine(torch.ones(1)).item() == 2
 
 
-def test_strides_are_part_of_what_torch_is_told(inline):
-    """The tag that torch.compile goes by follows the definition although the schema's text is the same."""
-    inline(BOTH.format("i_strides", 1))
-    tags = torch.ops.oneop.i_strides.default.tags
-    assert torch.Tag.needs_contiguous_strides in tags
-    inline(BOTH.format("i_strides", 1).replace(".NoGrad()", ".NoGrad().SupportNonContiguous()"))
-    assert torch.Tag.needs_exact_strides in torch.ops.oneop.i_strides.default.tags
+def test_flags_are_part_of_what_torch_is_told(inline):
+    """The tags that torch.compile goes by follow the definition although the schema's text is the same."""
+
+    def tags(addition):
+        inline(BOTH.format("i_flags", 1).replace(".NoGrad()", ".NoGrad()" + addition))
+        return torch.ops.oneop.i_flags.default.tags
+
+    assert torch.Tag.nondeterministic_seeded not in tags("")
+    assert torch.Tag.nondeterministic_seeded in tags(".Random()")
+    assert torch.Tag.nondeterministic_seeded not in tags("")
+    assert torch.Tag.needs_exact_strides in tags(".SupportNonContiguous()")

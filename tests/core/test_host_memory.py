@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from oneop import _runtime
+from oneop.runtime import core as _runtime
 
 MIB = 1 << 20
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from oneop import _runtime
+from oneop.runtime import core as _runtime
 
 NAMES = ("check_attrs", "infer", "is_matched", "tmp_size", "create", "compute")
 

@@ -9,9 +9,12 @@ from unittest import mock
 
 import torch
 
-from oneop import _runtime
-from oneop.authoring import batching, cache_keys, compose, effects, grad, independence
+from oneop.authoring import grad
+from oneop.authoring.kernels import compose
+from oneop.authoring.keys import cache_keys
+from oneop.authoring.rules import batching, effects, independence
 from oneop.jobs import passes
+from oneop.runtime import core as _runtime
 
 
 def _patched(target: Any, name: str, value: Any) -> Any:

@@ -142,7 +142,7 @@ def csrc_dir() -> Path:
     """Return the folder of the core's sources: ONEOP_CSRC_DIR, the checkout's csrc/, or the copy in the wheel."""
     candidates = [settings.csrc_dir] if settings.csrc_dir else [PACKAGE.parent.parent / "csrc", PACKAGE / "_csrc"]
     for folder in candidates:
-        if any(folder.glob("*.cpp")):
+        if core_sources(folder):
             return folder
     raise BuildError(
         f"the sources of the core are not in {' or '.join(map(str, candidates))}\n"

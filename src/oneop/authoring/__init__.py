@@ -2,21 +2,22 @@
 
 What is registered here fills the same records as a C++ library does, so kernels of both kinds stand side by side.
 
-    schema.py    the text of a schema, and what it says
-    spec.py      shapes and dtypes as the author's functions see them
-    infer.py     inference: the author's, and the declarative kinds
-    einsum.py    inference and SBP from `b k, k n -> b n`
-    sbp.py       SBP signatures in all forms
-    sbp_builder.py  the context and the builder that SBP functions use
-    book.py      what is registered for an op so far, and handing it to the core
-    binding.py   how an author's function takes inputs, attributes and `out`
-    kernels.py   register_kernel, and one file for each further language
-    grad.py      register_grad and register_jvp
-    define.py    define, and the methods
-    batching.py  vmap: the author's rule, a rule that follows, or a loop
-    independence.py  what inference implies beside shapes, and its proof
-    effects.py   ops that are called for what they do
-    digest.py    digests of Python functions and values
-    identity.py  the digest of everything registered for an op
-    cache_keys.py  those digests in the keys of torch's compile caches
+    define.py      define, and the methods
+    schema.py      the text of a schema, and what it says
+    spec.py        shapes and dtypes as the author's functions see them
+    signature.py   the signature of an op object
+    book.py        what is registered for an op so far, and handing it to the core
+    binding.py     how an author's function takes inputs, attributes and `out`
+    grad.py        register_grad and register_jvp
+    modules.py     op modules: a folder of files named after an op
+    foreign.py     ops of C++ libraries, as a schema
+
+    kernels/       register_kernel, and one file for each further language
+    rules/infer.py, einsum.py           inference: the author's, the declarative kinds, and `b k, k n -> b n`
+    rules/sbp.py, sbp_builder.py, sbp_entries.py   SBP signatures in all forms
+    rules/batching.py, vmap_rules.py    vmap: the author's rule, a rule that follows, or a loop
+    rules/independence.py               what inference implies beside shapes, and its proof
+    rules/effects.py                    ops that are called for what they do
+    keys/digest.py, identity.py         digests of functions and values, and of everything registered for an op
+    keys/cache_keys.py, captures.py     those digests in torch's compile caches; guards on captured values
 """

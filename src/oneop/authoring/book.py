@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core, forget_ops, tell_defined
-from oneop.authoring import infer as inference
 from oneop.authoring.binding import Source
-from oneop.authoring.sbp import SbpRule, Signature
+from oneop.authoring.rules import infer as inference
+from oneop.authoring.rules.sbp_entries import SbpRule, Signature
 from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
 from oneop.authoring.spec import TensorSpec, watched
+from oneop.runtime.core import core, forget_ops, tell_defined
 
 NO_GRAD, CPU_ONLY, ANY_STRIDES, RANDOM, SIDE_EFFECT = 1, 2, 4, 8, 16  # the plugin ABI's flags of an op
 
@@ -45,7 +45,7 @@ class OpPage:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelPage:
-    """A kernel. `fields` are what the core's reader of its form asks for; see csrc/python_op.h."""
+    """A kernel. `fields` are what the core's reader of its form asks for; see csrc/python/kernels/python_op.h."""
 
     source: Source
     language: str

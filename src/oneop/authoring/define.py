@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from oneop._modes import untraced
-from oneop._runtime import after_defining, after_loading, core, find_op, tell_defined
-from oneop.authoring import batching, book, cache_keys, effects, grad, independence, infer, inline, kernels, sbp
+from oneop.authoring import book, grad
 from oneop.authoring.binding import Source, source_of, source_of_caller
-from oneop.authoring.sbp import Written as _Written
+from oneop.authoring.kernels import inline
+from oneop.authoring.kernels import register as kernels
+from oneop.authoring.keys import cache_keys
+from oneop.authoring.rules import batching, effects, independence, infer, sbp, vmap_rules
+from oneop.authoring.rules.sbp import Written as _Written
 from oneop.authoring.schema import parse_schema
 from oneop.errors import DuplicateOpError, RegistrationError
+from oneop.runtime.core import after_defining, after_loading, core, find_op, tell_defined
+from oneop.runtime.modes import untraced
 
 if TYPE_CHECKING:
     from oneop._core import Op
@@ -121,7 +125,7 @@ def define_at(
             op, sbp_is_implied=False, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source)
         )
     book.publish(book.Page(name=parsed.name, library=source.library, op=op))
-    batching.forget_rule(parsed.name)
+    vmap_rules.forget_rule(parsed.name)
     return _refresh(parsed.name)
 
 
@@ -329,7 +333,7 @@ def register_jvp(op: Op, function: F) -> F:
 @untraced
 def register_vmap(op: Op, function: F) -> F:
     """Register how it runs on batches: `def rule(info, in_dims, x, **attrs): return y, out_dim`, as torch has it."""
-    batching.set_rule(_name(op), function)
+    vmap_rules.set_rule(_name(op), function)
     tell_defined([_name(op)])
     return function
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from oneop._modes import untraced
 from oneop.authoring.binding import Source
 from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import group_values
 from oneop.errors import GradientError, RegistrationError
+from oneop.runtime.modes import untraced
 
 
 class Context:

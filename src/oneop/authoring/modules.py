@@ -21,12 +21,12 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from oneop._loader import LoadedLibrary, load
-from oneop._runtime import core, find_op
 from oneop.authoring import book
 from oneop.authoring.binding import Source, source_of
-from oneop.authoring.kernels import numpy_dtype
+from oneop.authoring.kernels.numpy_dtypes import numpy_dtype
 from oneop.errors import LoadError, RegistrationError
+from oneop.runtime.core import core, find_op
+from oneop.runtime.loader import LoadedLibrary, load
 
 StrPath = str | os.PathLike[str]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._runtime import core
 from oneop.benchmark.limits import copy_function, count_flops, flops_per_second
 from oneop.benchmark.result import BACKWARD, FORWARD, BenchResult, Row
 from oneop.benchmark.timing import Timing, measure
 from oneop.errors import ArgumentError, GradientNotFoundError, KernelNotFoundError
+from oneop.runtime.core import core
 from oneop.testing.case import Case, is_taken, make_case
 from oneop.testing.compare import is_close, largest_value
 from oneop.testing.families.agreement import call_reference

@@ -44,9 +44,7 @@ def words_of(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
 
 def run(options: argparse.Namespace) -> int:
     """Print the script."""
-    from oneop.cli.main import make_parser
-
-    words = words_of(make_parser())
+    words = words_of(options.parser)
     print({"bash": bash, "zsh": zsh, "fish": fish}[options.shell](words))
     return 0
 

@@ -67,11 +67,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _from_registry(options: argparse.Namespace) -> dict[str, str]:
     """Return the files for the ops that a target names, and for the functions that came with them."""
-    from oneop._functions import find_function
-    from oneop._runtime import core
     from oneop.functional.stubs import bound_functions, function_stubs
     from oneop.reference_pages import page, stubs
     from oneop.registry import get_op
+    from oneop.runtime.core import core
+    from oneop.runtime.functions import find_function
 
     before = set(core().function_names())
     ops = [get_op(name) for name in find_ops(options.targets[0] if options.targets else None, options.load)]

@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     parser = make_parser()
     options = parser.parse_args(arguments)
+    options.parser = parser  # for completion
     options.words = sys.argv[1:] if arguments is None else None  # None: called from Python, not as a command
     try:
         return int(options.run(options) or 0)

@@ -42,8 +42,8 @@ def add(commands: Any) -> None:
 
 def coverage_of(op: OpDef) -> dict[str, Any]:
     """Return what an op has: for each device the dtypes of its kernels, gradient, forward mode, vmap, SBP."""
-    from oneop._runtime import core
-    from oneop.authoring.batching import has_rule
+    from oneop.authoring.rules.batching import has_rule
+    from oneop.runtime.core import core
 
     devices: dict[str, list[str]] = {}
     for kernel in op.kernels:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-#: Types of the grammar: name -> (code in abi.h, C++ type of a value, of an optional one, of a parameter).
+#: Types of the grammar, and the names of their codes in abi.h.
 TYPES: dict[str, str] = {
     "Void": "VOID",
     "Tensor": "TENSOR",

@@ -80,7 +80,7 @@ def function_stubs(functions: Sequence[Function]) -> str:
 
 def bound_functions(names: Sequence[str]) -> list[Function]:
     """Return the descriptions of functions that are loaded."""
-    from oneop._functions import find_function
+    from oneop.runtime.functions import find_function
 
     def fail(offset: int, message: str) -> NoReturn:
         raise AssertionError(f"a library describes a function wrongly: {message}")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from oneop._runtime import core
 from oneop.jobs.planner import JobPlan
 from oneop.jobs.program import BoundJob
+from oneop.runtime.core import core
 
 
 class DeviceRunner:

@@ -12,7 +12,6 @@ import torch
 from torch.utils import _pytree as pytree
 
 from oneop import typing as tp
-from oneop._runtime import core
 from oneop.errors import ArgumentError
 from oneop.jobs.annotations import Signature, bind_values, check_returns, convert_results, read_signature
 from oneop.jobs.context import current_context
@@ -23,6 +22,7 @@ from oneop.jobs.pending import LostErrors, Pending
 from oneop.jobs.plan_view import PlanView
 from oneop.jobs.profile import JobProfile, profile_job
 from oneop.jobs.trace import TracedJob, TraceRequest
+from oneop.runtime.core import core
 
 if TYPE_CHECKING:
     from oneop._core import JobEntry

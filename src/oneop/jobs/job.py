@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch._library.utils import is_impure
 
-from oneop._runtime import core
 from oneop.errors import ArgumentError
 from oneop.jobs.device import DeviceRunner
 from oneop.jobs.locks import no_modes, tracing_alone
@@ -24,6 +23,7 @@ from oneop.jobs.schema import is_op, is_ours
 from oneop.jobs.session import Draft, Session, current_session
 from oneop.jobs.trace import TracedJob, TraceRequest, trace_job
 from oneop.jobs.write_back import check_changed_inputs
+from oneop.runtime.core import core
 
 BACKENDS = ("planned", "inductor", "eager")
 

@@ -1,6 +1,6 @@
 """What tracing and running need around them: locks, and freedom from the modes of the calling thread.
 
-`csrc/job_lock.h` says which locks there are and in which order they are taken.
+`csrc/engine/plans/job_lock.h` says which locks there are and in which order they are taken.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core
 from oneop.errors import ArgumentError
+from oneop.runtime.core import core
 
 
 @contextlib.contextmanager

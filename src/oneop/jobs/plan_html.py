@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torch.fx import Node
 
-from oneop.jobs.plan_view import HEADER, size_text, step_row, summary, tensor_text
+from oneop.jobs.plan_text import HEADER, size_text, step_row, summary, tensor_text
 from oneop.jobs.planner import Buffer, JobPlan, Step
 
 _STYLE = """

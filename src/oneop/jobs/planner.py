@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from oneop._runtime import core, dtypes_of
 from oneop.errors import ArgumentError, KernelNotFoundError
 from oneop.jobs.memory import Lifetime, MemoryPlan, plan_memory
 from oneop.jobs.schema import (
@@ -31,6 +30,7 @@ from oneop.jobs.schema import (
     tensors_of,
 )
 from oneop.jobs.trace import TracedJob
+from oneop.runtime.core import core, dtypes_of
 
 FOREVER = 1 << 60
 

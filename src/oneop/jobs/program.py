@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from oneop._runtime import core
 from oneop.jobs.planner import Buffer, JobPlan, Step, tensor_inputs
 from oneop.jobs.schema import (
     aten,
@@ -21,6 +20,7 @@ from oneop.jobs.schema import (
     is_view,
     out_variant,
 )
+from oneop.runtime.core import core
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from oneop._runtime import loaded_libraries
-from oneop.authoring.identity import identity_of
+from oneop.authoring.keys.identity import identity_of
 from oneop.errors import ArgumentError, OpRuntimeError
 from oneop.jobs.meeting import Call, meet, refuse_values
 from oneop.jobs.schema import is_ours
+from oneop.runtime.core import loaded_libraries
 
 if TYPE_CHECKING:
     from oneop.jobs.trace import TracedJob

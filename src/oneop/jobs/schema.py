@@ -10,7 +10,7 @@ import torch
 from torch._library.utils import is_impure
 from torch.fx import Graph, Node
 
-from oneop._runtime import after_defining
+from oneop.runtime.core import after_defining
 
 aten = torch.ops.aten
 

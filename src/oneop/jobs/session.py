@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core
 from oneop.errors import ArgumentError
 from oneop.jobs.initializers import Initializer
 from oneop.jobs.locks import holding
+from oneop.runtime.core import core
 
 
 @dataclass

@@ -20,10 +20,10 @@ import torch
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate
 
-from oneop._modes import without_modes
-from oneop._runtime import dtypes_of, find_op
 from oneop.errors import ArgumentError
 from oneop.registry import OpDef, get_op
+from oneop.runtime.core import dtypes_of, find_op
+from oneop.runtime.modes import without_modes
 from oneop.sbp import split_axis
 from oneop.sharding import dtensor
 from oneop.sharding.parts import Part, make_part, tracing_part

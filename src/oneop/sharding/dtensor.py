@@ -41,11 +41,11 @@ try:  # the one that DTensor uses
 except ImportError:
     from torch.utils import _pytree as pytree  # type: ignore[no-redef]
 
-from oneop._modes import without_modes
-from oneop._runtime import core, find_op
-from oneop.authoring.independence import is_implied
+from oneop.authoring.rules.independence import is_implied
 from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
+from oneop.runtime.core import core, find_op
+from oneop.runtime.modes import without_modes
 from oneop.sharding.local import size_attrs
 from oneop.sharding.parts import local_overload, runs_as_part
 from oneop.sharding.planning import (

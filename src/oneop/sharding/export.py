@@ -69,7 +69,7 @@ def shardy_rule(op: Op | str, inputs: Sequence[Any], **attrs: Any) -> str:
 
 
 def _output_shapes(name: str, groups: Any, attrs: dict[str, Any]) -> list[tuple[int, ...]]:
-    from oneop._runtime import find_op
+    from oneop.runtime.core import find_op
     from oneop.sharding.local import flatten
 
     definition = get_op(name)
@@ -95,7 +95,7 @@ def validate_strategies(op: Op | str, inputs: Sequence[torch.Tensor], *, parts: 
     from torch.distributed.device_mesh import init_device_mesh
     from torch.testing._internal.opinfo.core import SampleInput
 
-    from oneop._runtime import find_op
+    from oneop.runtime.core import find_op
     from oneop.sbp import placements
 
     name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]

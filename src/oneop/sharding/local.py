@@ -98,7 +98,7 @@ def size_attrs(op: OpDef) -> tuple[SizeAttr, ...]:
 
 def _named_by_axes(page: Any, known: set[str]) -> Iterator[SizeAttr]:
     """Yield the attributes that an axes line names: `k -> k n` makes `n` the size of that axis."""
-    from oneop.authoring.einsum import parse_axes
+    from oneop.authoring.rules.einsum import parse_axes
 
     rule = parse_axes(page.schema, page.infer.kind)
     for arg, axes in zip(page.schema.outputs, rule.outputs, strict=True):

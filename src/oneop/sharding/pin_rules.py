@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor
 
-from oneop._modes import untraced, without_modes
-from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, SbpError
 from oneop.registry import ArgDef, OpDef, get_op
+from oneop.runtime.core import core, find_op
+from oneop.runtime.modes import untraced, without_modes
 from oneop.sbp import SPLIT, Sbp, parse, placements
 from oneop.sharding import dtensor
 from oneop.sharding.planning import (

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._after_import import after_import
-from oneop._runtime import find_op
 from oneop.errors import ArgumentError
 from oneop.registry import get_op
+from oneop.runtime.after_import import after_import
+from oneop.runtime.core import find_op
 from oneop.sbp import placements
 from oneop.sharding.pin_rules import check_call, read_words
 

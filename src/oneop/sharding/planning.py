@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch.distributed.tensor.placement_types import Placement, Shard, _StridedShard
 
-from oneop._runtime import DTYPE_CODES, core
 from oneop.errors import ArgumentError, OneopError, SbpError
 from oneop.registry import OpDef
+from oneop.runtime.core import DTYPE_CODES, core
 from oneop.sbp import NO_MEAN, PARTIAL_SUM, SPLIT, Sbp, has_no_mean, of_placements, split_axis
 from oneop.sbp import placements as placements_of
 from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape
@@ -355,7 +355,7 @@ def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
 
 def _unproved(call: ShardedCall, candidate: Candidate) -> str:
     """Return which signature inference only implies and could not be proved. Raises `SbpError` for a wrong one."""
-    from oneop.authoring.independence import is_implied, prove_implied
+    from oneop.authoring.rules.independence import is_implied, prove_implied
     from oneop.sharding.parts import runs_as_part
 
     if runs_as_part(call.op):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from oneop._after_import import after_import
-from oneop._runtime import after_defining, core, trace_hooks
+from oneop.runtime.after_import import after_import
+from oneop.runtime.core import after_defining, core, trace_hooks
 
 _MODULE = "torch.distributed.tensor"
 

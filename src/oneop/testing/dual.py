@@ -21,9 +21,9 @@ from typing import Any
 import torch
 import torch.utils._python_dispatch
 
-from oneop._runtime import find_op
 from oneop.errors import ArgumentError, OpCheckFailed
 from oneop.registry import list_ops
+from oneop.runtime.core import find_op
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import Broken
 from oneop.testing.subject import Hints, hints_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._runtime import core
+from oneop.runtime.core import core
 from oneop.testing.compare import number
 from oneop.testing.explore import Broken
 from oneop.testing.subject import Hints, Subject, subject_of

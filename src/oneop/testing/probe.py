@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core
 from oneop.errors import ArgumentError
 from oneop.registry import AttrDef, KernelDef
+from oneop.runtime.core import core
 from oneop.testing.subject import Subject
 from oneop.testing.templates import Shape, Template, find_templates
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from oneop._runtime import loaded_libraries
 from oneop.errors import OpCheckFailed
 from oneop.registry import OpDef
+from oneop.runtime.core import loaded_libraries
 from oneop.testing.case import Case
 
 PASSED, FAILED, MISSING, SKIPPED = "passed", "failed", "missing", "skipped"

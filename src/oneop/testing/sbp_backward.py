@@ -9,7 +9,7 @@ import torch
 import torch.distributed.tensor  # first: it starts the adapter, which imports what is imported below
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from oneop._runtime import core
+from oneop.runtime.core import core
 from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT, Sbp, broadcast, partial_sum
 from oneop.sharding.parts import make_part, tracing_part
 from oneop.sharding.planning import local_call

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError, SbpError
 from oneop.registry import ArgDef, OpDef, get_op
+from oneop.runtime.core import core, find_op
 from oneop.sbp import (
     BROADCAST,
     NO_MEAN,

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core
+from oneop.runtime.core import core
 from oneop.testing.sbp_shards import RAISED, Call, Sample
 
 #: What float inputs are multiplied by: thresholds and constants in an op show at one magnitude and not at another.

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 import torch.distributed.tensor  # first: it starts the adapter, which imports what is imported below
 
-from oneop._runtime import find_op
 from oneop.registry import OpDef
+from oneop.runtime.core import find_op
 from oneop.sbp import (
     BROADCAST,
     PARTIAL_AVG,

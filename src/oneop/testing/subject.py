@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from oneop._runtime import core, find_op
 from oneop.errors import ArgumentError
 from oneop.registry import KernelDef, OpDef, get_op
+from oneop.runtime.core import core, find_op
 
 if TYPE_CHECKING:
     import torch
@@ -144,7 +144,7 @@ class Subject:
 
     def call_overload(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Call it as torch does, whatever kind of tensors these are."""
-        from oneop._runtime import _traced_call
+        from oneop.runtime.core import _traced_call
 
         return _traced_call(self.call, *inputs, **attrs)
 

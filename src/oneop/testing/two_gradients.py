@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop._runtime import core
 from oneop.errors import GradientNotFoundError
+from oneop.runtime.core import core
 from oneop.testing.subject import Hints, Subject, subject_of
 
 if TYPE_CHECKING:

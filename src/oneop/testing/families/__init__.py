@@ -1,4 +1,4 @@
-"""What is verified. A family looks at one side of an op; `check.py` has their list.
+"""What is verified. A family looks at one side of an op; `checker.py` has their list.
 
 inference.py   inference against results: fake tensors, repeated answers
 memory.py      red zones

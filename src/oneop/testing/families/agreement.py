@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from oneop._runtime import core
 from oneop.errors import KernelNotFoundError
+from oneop.runtime.core import core
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import NotForThis

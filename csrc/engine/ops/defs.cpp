@@ -1,0 +1,46 @@
+// defs.cpp: names and numbers of arguments.
+#include "engine/ops/defs.h"
+
+#include <algorithm>
+#include <set>
+
+namespace oneop {
+namespace {
+
+template <typename List>
+std::vector<std::string> names_of(const List& list) {
+  std::vector<std::string> names;
+  for (const auto& item : list) {
+    names.push_back(item.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string ArgDef::counts_text() const {
+  std::string text = is_optional ? "none or " : "";
+  text += count_is_minimum ? "at least " : "exactly ";
+  return text + std::to_string(count) + (count == 1 ? " tensor" : " tensors");
+}
+
+std::vector<std::string> OpDef::input_names() const { return names_of(inputs); }
+std::vector<std::string> OpDef::output_names() const { return names_of(outputs); }
+std::vector<std::string> OpDef::attr_names() const { return names_of(attrs); }
+
+bool OpDef::has_open_outputs() const {
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [](const ArgDef& arg) { return arg.is_optional || arg.count_is_minimum; });
+}
+
+std::string schema_name(const std::string& name) {
+  static const std::set<std::string> keywords = {
+      "False",   "None",   "True",     "and",      "as",   "assert", "async", "await",
+      "break",   "class",  "continue", "def",      "del",  "elif",   "else",  "except",
+      "finally", "for",    "from",     "global",   "if",   "import", "in",    "inf",
+      "is",      "lambda", "nan",      "nonlocal", "not",  "or",     "pass",  "raise",
+      "return",  "self",   "try",      "while",    "with", "yield"};
+  return keywords.count(name) != 0 ? name + "_" : name;
+}
+
+}  // namespace oneop

@@ -1,0 +1,130 @@
+// defs.h: what a registration says. OpDef, KernelDef and GradDef are the records everything else is
+// derived from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/ops/values.h"
+
+namespace oneop {
+
+// What works on torch's tensors, and so cannot be a callback of the ABI. tensor_rules.h
+class SymbolicInference;
+class TensorKernel;
+class GradRule;
+class ForwardRule;
+
+struct Source {
+  std::string file;
+  int32_t line = 0;
+  std::string library;  // what it was loaded from, and with that what replaces it
+
+  std::string text() const { return file + ":" + std::to_string(line); }
+  bool is_python() const { return library.rfind("python:", 0) == 0; }
+};
+
+struct ArgDef {
+  std::string name;
+  int32_t count = 1;
+  bool count_is_minimum = false;
+  bool is_optional = false;
+  bool on_host = false;  // an input that kernels of every device read in host memory
+
+  bool is_list() const { return count != 1 || count_is_minimum; }
+  bool takes(int64_t given) const {
+    return (given == 0 && is_optional) || (count_is_minimum ? given >= count : given == count);
+  }
+  std::string counts_text() const;  // "exactly 1 tensor", "none or at least 5 tensors"
+};
+
+struct AttrDef {
+  std::string name;
+  int32_t type = 0;
+  bool has_default = false;
+  AttrValue default_value;
+};
+
+// The flags of one tensor argument, as modify_inputs and modify_outputs leave them.
+struct ArgTraits {
+  bool is_mutable = false;
+  bool requires_grad = true;
+};
+
+// `in` is a keyword for Python and for torch's schema parser: such names get an underscore.
+std::string schema_name(const std::string& name);
+
+struct OpDef {
+  std::string name;
+  Source source;
+  uint32_t flags = 0;
+  std::vector<ArgDef> inputs;
+  std::vector<ArgDef> outputs;
+  std::vector<AttrDef> attrs;
+  std::vector<ArgTraits> input_traits;  // one for each argument, filled in at registration
+  std::vector<ArgTraits> output_traits;
+  oneop_op_def abi{};                                 // callbacks
+  std::shared_ptr<void> owner;                        // keeps what the callbacks need
+  std::shared_ptr<const SymbolicInference> symbolic;  // null: symbolic sizes become numbers
+
+  bool has_flag(uint32_t flag) const { return (flags & flag) != 0; }
+  // An op that gives nothing back is called for what it does.
+  bool has_side_effect() const { return has_flag(ONEOP_OP_SIDE_EFFECT) || outputs.empty(); }
+  // True where the number of outputs is not fixed by the definition.
+  bool has_open_outputs() const;
+  std::vector<std::string> input_names() const;
+  std::vector<std::string> output_names() const;
+  std::vector<std::string> attr_names() const;
+};
+
+struct Fact {
+  int32_t kind = ONEOP_FACT_OTHER;
+  int32_t value = 0;
+  int32_t index = 0;
+  std::string arg;
+  std::string text;
+};
+
+struct KernelDef {
+  std::string op_type_name;
+  Source source;
+  uint32_t flags = 0;
+  int32_t priority = 0;
+  std::vector<Fact> facts;
+  std::string predicate;
+  std::string language = "c++";
+  oneop_kernel_def abi{};
+  std::shared_ptr<void> owner;
+  std::shared_ptr<const TensorKernel> on_tensors;  // takes the call's tensors in place of a frame
+  bool holds_gil = false;                          // most of its time is Python's
+};
+
+struct GradDef {
+  std::string op_type_name;
+  Source source;
+  oneop_grad_def abi{};
+  std::shared_ptr<void> owner;
+  std::shared_ptr<const GradRule> rule;  // in place of a generator
+  std::shared_ptr<const GradDef> eager;  // a second one, for eager mode, which is only compared
+};
+
+// Forward-mode differentiation.
+struct ForwardDef {
+  std::string op_type_name;
+  Source source;
+  std::shared_ptr<const ForwardRule> rule;
+};
+
+struct FunctionDef;  // functions.h
+
+struct LibraryDefs {
+  std::string library;
+  std::vector<std::shared_ptr<OpDef>> ops;
+  std::vector<std::shared_ptr<KernelDef>> kernels;
+  std::vector<std::shared_ptr<GradDef>> grads;
+  std::vector<std::shared_ptr<ForwardDef>> forwards;
+  std::vector<std::shared_ptr<const FunctionDef>> functions;
+};
+
+}  // namespace oneop

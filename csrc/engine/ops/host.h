@@ -1,0 +1,52 @@
+// host.h: what the engine asks of the program that it runs in: torch's process, a test, another
+// framework. One host, set before anything else is used.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/ops/tensor_meta.h"
+
+namespace oneop {
+
+// Memory that a kernel asks for while it runs, freed when the pool goes, and that of its tensors.
+class ScratchPool {
+ public:
+  virtual void* allocate(int64_t bytes) = 0;
+  // Something that keeps a tensor's memory, for views that outlive the call; null where nothing
+  // can.
+  virtual std::shared_ptr<void> owner_of(const void*) const { return nullptr; }
+
+ protected:
+  ~ScratchPool() = default;
+};
+
+// A call of an op of the framework, recorded as a step of a gradient. How it runs is the host's.
+class FrameworkCall {
+ public:
+  virtual ~FrameworkCall() = default;
+  // The blobs of all its tensors, one after the other.
+  virtual const std::vector<int32_t>& blobs() const = 0;
+  // How many tensors it returns; -1 where the shapes of its inputs decide.
+  virtual int32_t num_outputs() const = 0;
+  // What it returns for tensors like these, which are those of blobs(). Throws GradientError.
+  virtual std::vector<TensorMeta> infer(const std::vector<const TensorMeta*>& inputs) const = 0;
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  // What libraries call: threads, log, scratch memory, functions, generators.
+  virtual const oneop_host* services() const = 0;
+  // Throws what is wrong with the call. Tensors among the arguments are blobs.
+  virtual std::shared_ptr<const FrameworkCall> record_call(const char* name,
+                                                           const oneop_value* args,
+                                                           int32_t num_args) const = 0;
+};
+
+void set_host(const Host* host);  // once; it is never destroyed
+const Host& host();
+
+}  // namespace oneop

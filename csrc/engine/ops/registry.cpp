@@ -1,0 +1,320 @@
+// registry.cpp: validation, replacement and publication of registrations.
+#include "engine/ops/registry.h"
+
+#include <algorithm>
+#include <set>
+
+#include "engine/ops/error.h"
+#include "engine/ops/frame.h"
+
+namespace oneop {
+namespace {
+
+[[noreturn]] void refuse(const Source& source, const std::string& text) {
+  throw Error("RegistrationError", text + "\n  at " + source.text());
+}
+
+// Of one argument. A call with more would take seconds to describe.
+constexpr int32_t kMaxTensors = 1 << 16;
+
+bool is_identifier(const std::string& name) {
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) {
+    return false;
+  }
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* side,
+                std::set<std::string>* taken) {
+  for (const ArgDef& arg : args) {
+    const std::string where = "op " + in_quotes(op.name) + ": " + side + " " + in_quotes(arg.name);
+    if (!is_identifier(arg.name)) {
+      refuse(op.source, where + " is not an identifier");
+    }
+    if (!taken->insert(schema_name(arg.name)).second) {
+      refuse(op.source, where + " has a name that is taken by another input, output or attribute");
+    }
+    if (arg.count < (arg.count_is_minimum ? 0 : 1) || arg.count > kMaxTensors) {
+      refuse(op.source, where + " cannot have " + std::to_string(arg.count) + " tensors");
+    }
+  }
+}
+
+void check_definition(const OpDef& op) {
+  if (!is_identifier(op.name)) {
+    refuse(op.source, "op " + in_quotes(op.name) + ": the name is not an identifier");
+  }
+  if (op.name.compare(0, 2, "__") == 0 || op.name == "name" || op.name == "_dir") {
+    refuse(op.source, "op " + in_quotes(op.name) + ": the name means something else in torch.ops");
+  }
+  std::set<std::string> taken;
+  const bool needs_tensor = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                        [](const ArgDef& arg) { return !arg.is_optional; });
+  check_args(op, op.inputs, "input", &taken);
+  check_args(op, op.outputs, "output", &taken);
+  for (const AttrDef& attr : op.attrs) {
+    const std::string where = "op " + in_quotes(op.name) + ": attribute " + in_quotes(attr.name);
+    if (!is_identifier(attr.name)) {
+      refuse(op.source, where + " is not an identifier");
+    }
+    if (!taken.insert(schema_name(attr.name)).second) {
+      refuse(op.source, where + " has a name that is taken by another input, output or attribute");
+    }
+    if (attr.name == "device" && !needs_tensor) {
+      refuse(op.source,
+             where + " has a name that is taken: ops that may be called without tensors have a " +
+                 in_quotes(attr.name));
+    }
+    if (attr.name == "output_counts" && op.has_open_outputs()) {
+      refuse(op.source,
+             where + " has a name that is taken: ops with a varying number of outputs have an " +
+                 in_quotes(attr.name));
+    }
+    if (!is_attr_type(attr.type)) {
+      refuse(op.source, where + " has the unknown type " + std::to_string(attr.type));
+    }
+    if (attr.has_default && attr.default_value.type != attr.type) {
+      refuse(op.source, where + " is a " + attr_type_name(attr.type) + ", its default is a " +
+                            attr_type_name(attr.default_value.type));
+    }
+    if (attr.type == ONEOP_ATTR_DTYPE && attr.has_default && attr.default_value.i != 0 &&
+        !is_dtype(static_cast<int32_t>(attr.default_value.i))) {
+      refuse(op.source, where + " has the unknown dtype " + std::to_string(attr.default_value.i) +
+                            " as its default");
+    }
+  }
+}
+
+void check_kernel(const KernelDef& kernel) {
+  const std::string where = "a kernel of op " + in_quotes(kernel.op_type_name);
+  if (kernel.abi.create == nullptr || kernel.abi.compute == nullptr) {
+    refuse(kernel.source, where + " has no create function: add .SetCreateFn<YourKernel>()");
+  }
+}
+
+void check_grad(const GradDef& grad) {
+  if (grad.abi.generate == nullptr && grad.rule == nullptr) {
+    refuse(grad.source, "the gradient of op " + in_quotes(grad.op_type_name) +
+                            " has no generator: add .SetBackwardOpConfGenFn(fn)");
+  }
+}
+
+}  // namespace
+
+namespace {}  // namespace
+
+void check_op(OpDef* op) {
+  check_definition(*op);
+  read_arg_traits(op);
+}
+
+Registry& Registry::global() {
+  static Registry* registry =
+      new Registry;  // never destroyed: graphs and threads may outlive main()
+  return *registry;
+}
+
+OpSlot* Registry::slot_of(const std::string& name) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<OpSlot>& slot = slots_[name];
+  if (slot == nullptr) {
+    slot = std::make_unique<OpSlot>(name, static_cast<int32_t>(slots_.size()));
+  }
+  return slot.get();
+}
+
+void Registry::add_record(const std::string& name, Change* change) {
+  const Snapshot& content = change->content;
+  OpSlot* slot = slot_of(name);
+  const auto op = content.ops.find(name);
+  if (op == content.ops.end()) {
+    change->records.emplace_back(slot, nullptr);
+    return;
+  }
+  auto record = std::make_shared<OpRecord>(op->second);
+  if (const auto kernels = content.kernels.find(name); kernels != content.kernels.end()) {
+    record->kernels = kernels->second;
+  }
+  if (const auto grad = content.grads.find(name); grad != content.grads.end()) {
+    record->grad = grad->second;
+  }
+  if (const auto forward = content.forwards.find(name); forward != content.forwards.end()) {
+    record->forward = forward->second;
+  }
+  change->records.emplace_back(slot, std::move(record));
+}
+
+Registry::Change Registry::prepare(const LibraryDefs& defs) {
+  Change change;
+  change.content = *snapshot();
+  Snapshot& next = change.content;
+  const auto is_old = [&](const Source& source) { return source.library == defs.library; };
+
+  // 1. What the library says again replaces what it said before.
+  std::set<std::string> touched;
+  std::set<std::string> kernels_again;
+  for (const auto& kernel : defs.kernels) {
+    kernels_again.insert(kernel->op_type_name);
+  }
+  for (const auto& op : defs.ops) {
+    kernels_again.insert(op->name);
+  }
+  for (const std::string& name : kernels_again) {
+    auto& kernels = next.kernels[name];
+    kernels.erase(std::remove_if(kernels.begin(), kernels.end(),
+                                 [&](const auto& kernel) { return is_old(kernel->source); }),
+                  kernels.end());
+    const auto grad = next.grads.find(name);
+    if (grad != next.grads.end() && is_old(grad->second->source)) {
+      next.grads.erase(grad);
+    }
+    const auto forward = next.forwards.find(name);
+    if (forward != next.forwards.end() && is_old(forward->second->source)) {
+      next.forwards.erase(forward);
+    }
+    touched.insert(name);
+  }
+
+  // 2. Add, refusing what another library has.
+  std::vector<std::string> defined;
+  std::set<std::string> named;
+  for (const auto& op : defs.ops) {
+    const auto old = next.ops.find(op->name);
+    if (!named.insert(op->name).second || (old != next.ops.end() && !is_old(old->second->source))) {
+      throw Error("DuplicateOpError",
+                  "op " + in_quotes(op->name) + " is registered twice\n  first:  " +
+                      next.ops[op->name]->source.text() + "\n  second: " + op->source.text() +
+                      "\n  op names are global: rename one of them");
+    }
+    next.ops[op->name] = op;
+    defined.push_back(op->name);
+  }
+  for (const auto& kernel : defs.kernels) {
+    check_kernel(*kernel);
+    next.kernels[kernel->op_type_name].push_back(kernel);
+    touched.insert(kernel->op_type_name);
+  }
+  std::set<std::string> graded;
+  for (const auto& grad : defs.grads) {
+    check_grad(*grad);
+    const auto old = next.grads.find(grad->op_type_name);
+    if (!graded.insert(grad->op_type_name).second ||
+        (old != next.grads.end() && !is_old(old->second->source))) {
+      throw Error("RegistrationError", "op " + in_quotes(grad->op_type_name) +
+                                           " has two gradients\n  first:  " +
+                                           next.grads[grad->op_type_name]->source.text() +
+                                           "\n  second: " + grad->source.text());
+    }
+    next.grads[grad->op_type_name] = grad;
+    touched.insert(grad->op_type_name);
+  }
+
+  for (const auto& forward : defs.forwards) {
+    const auto old = next.forwards.find(forward->op_type_name);
+    if (old != next.forwards.end() && !is_old(old->second->source)) {
+      throw Error("RegistrationError",
+                  "op " + in_quotes(forward->op_type_name) +
+                      " has two rules for forward-mode differentiation\n  first:  " +
+                      old->second->source.text() + "\n  second: " + forward->source.text());
+    }
+    next.forwards[forward->op_type_name] = forward;
+    touched.insert(forward->op_type_name);
+  }
+
+  // 3. New records of all that is touched.
+  for (const std::string& name : touched) {
+    add_record(name, &change);
+  }
+  for (const std::string& name : defined) {
+    change.defined.push_back(slot_of(name));
+  }
+  return change;
+}
+
+Registry::Change Registry::prepare(const Snapshot& content) {
+  Change change;
+  change.content = content;
+  std::set<std::string> names;
+  for (const std::string& name : op_names()) {
+    names.insert(name);
+  }
+  for (const auto& op : content.ops) {
+    names.insert(op.first);
+  }
+  for (const std::string& name : names) {
+    add_record(name, &change);
+    if (content.ops.count(name) != 0) {
+      change.defined.push_back(slot_of(name));
+    }
+  }
+  return change;
+}
+
+void Registry::commit(Change* change) noexcept {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::swap(content_, change->content);
+  }
+  for (auto& [slot, record] : change->records) {
+    record = std::const_pointer_cast<OpRecord>(slot->exchange(std::move(record)));
+  }
+  epoch_.fetch_add(1, std::memory_order_release);
+}
+
+RecordPtr Registry::get(const std::string& name) const {
+  const OpSlot* slot = find_slot(name);
+  RecordPtr record = slot == nullptr ? nullptr : slot->record();
+  if (record == nullptr) {
+    const std::vector<std::string> names = op_names();
+    throw Error("OpNotFoundError",
+                "no op " + in_quotes(name) + " is registered" + did_you_mean(name, names) +
+                    "\n  see oneop.list_ops() for the " + std::to_string(names.size()) +
+                    " that are, or load its library: oneop.load(path)");
+  }
+  return record;
+}
+
+OpSlot* Registry::find_slot(const std::string& name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto slot = slots_.find(name);
+  return slot == slots_.end() ? nullptr : slot->second.get();
+}
+
+std::vector<std::string> Registry::op_names() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& op : content_.ops) {
+    names.push_back(op.first);
+  }
+  return names;
+}
+
+std::vector<std::string> Registry::pending() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> lines;
+  for (const auto& kernels : content_.kernels) {
+    if (content_.ops.count(kernels.first) != 0) {
+      continue;
+    }
+    for (const auto& kernel : kernels.second) {
+      lines.push_back("kernel of unknown op " + in_quotes(kernels.first) + " at " +
+                      kernel->source.text());
+    }
+  }
+  for (const auto& grad : content_.grads) {
+    if (content_.ops.count(grad.first) == 0) {
+      lines.push_back("gradient of unknown op " + in_quotes(grad.first) + " at " +
+                      grad.second->source.text());
+    }
+  }
+  return lines;
+}
+
+std::shared_ptr<const Registry::Snapshot> Registry::snapshot() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::make_shared<const Snapshot>(content_);
+}
+
+}  // namespace oneop

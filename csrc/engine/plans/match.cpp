@@ -1,0 +1,163 @@
+// match.cpp: which kernel runs, and why no other.
+#include "engine/plans/match.h"
+
+#include <algorithm>
+
+#include "engine/ops/error.h"
+
+namespace oneop {
+namespace {
+
+std::string pad(std::string text, size_t width) {
+  if (text.size() < width) {
+    text.append(width - text.size(), ' ');
+  }
+  return text;
+}
+
+// What kernels of one op look like side by side.
+struct Row {
+  std::string device = "any device";
+  std::string dtype = "any dtype";
+  std::string where;
+  std::string reason;
+};
+
+// The first condition that this call does not meet, expected and found.
+std::string why_not(const KernelDef& kernel, const Frame& frame) {
+  for (const Fact& fact : kernel.facts) {
+    if (fact.kind == ONEOP_FACT_DEVICE && fact.value != frame.get().device_type) {
+      return "the call is on " + device_name(frame.get().device_type) + ", the kernel is for " +
+             device_name(fact.value);
+    }
+    if (fact.kind == ONEOP_FACT_DTYPE) {
+      const oneop_tensor* tensor = frame.find(fact.arg, fact.index);
+      if (tensor == nullptr) {
+        return "it needs the argument " + in_quotes(fact.arg);
+      }
+      if (tensor->dtype != fact.value) {
+        return in_quotes(fact.arg) + " is " + dtype_name(tensor->dtype) + ", the kernel is for " +
+               dtype_name(fact.value);
+      }
+    }
+  }
+  std::string others;
+  for (const Fact& fact : kernel.facts) {
+    if (fact.kind == ONEOP_FACT_OTHER) {
+      others += (others.empty() ? "" : " and ") + fact.text;
+    }
+  }
+  if (others.empty()) {
+    others = kernel.predicate.empty() ? "its predicate" : kernel.predicate;
+  }
+  return "does not hold: " + others;
+}
+
+Row row_of(const KernelDef& kernel) {
+  Row row;
+  std::string dtypes;
+  for (const Fact& fact : kernel.facts) {
+    if (fact.kind == ONEOP_FACT_DEVICE) {
+      row.device = device_name(fact.value);
+    }
+    if (fact.kind == ONEOP_FACT_DTYPE) {
+      dtypes += (dtypes.empty() ? "" : "/") + dtype_name(fact.value);
+    }
+  }
+  if (!dtypes.empty()) {
+    row.dtype = dtypes;
+  }
+  row.where = kernel.source.text();
+  return row;
+}
+
+std::string table(const std::vector<Row>& rows) {
+  constexpr size_t kShown = 6;
+  size_t device = 0;
+  size_t dtype = 0;
+  for (const Row& row : rows) {
+    device = std::max(device, row.device.size());
+    dtype = std::max(dtype, row.dtype.size());
+  }
+  std::string text;
+  for (size_t i = 0; i < rows.size() && i < kShown; ++i) {
+    text += "\n    " + pad(rows[i].device, device) + "  " + pad(rows[i].dtype, dtype) + "  " +
+            rows[i].where + "  " + rows[i].reason;
+  }
+  if (rows.size() > kShown) {
+    text += "\n    and " + std::to_string(rows.size() - kShown) + " more: see oneop.show";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame) {
+  const std::string op = in_quotes(record.op->name);
+  const std::string device = device_name(frame->get().device_type);
+  if (record.op->has_flag(ONEOP_OP_CPU_ONLY) && frame->get().device_type != ONEOP_DEVICE_CPU) {
+    throw Error("KernelNotFoundError", "op " + op + " runs on the cpu only, the call is on " +
+                                           device + "\n  move its inputs: x.cpu()\n  defined at " +
+                                           record.op->source.text());
+  }
+  std::shared_ptr<const KernelDef> best;
+  std::vector<std::shared_ptr<const KernelDef>> ties;
+  std::vector<Row> misses;
+  for (const auto& kernel : record.kernels) {
+    const oneop_kernel_def& abi = kernel->abi;
+    int32_t matched = 1;
+    Row row = row_of(*kernel);
+    if (abi.is_matched != nullptr) {
+      Status status;
+      status.check(abi.is_matched(abi.self, frame->abi(), &matched, status.abi()),
+                   "op " + op + ", predicate of the kernel at " + kernel->source.text());
+    }
+    if (matched == 0) {
+      row.reason = why_not(*kernel, *frame);
+      misses.push_back(std::move(row));
+    } else if (best == nullptr || kernel->priority > best->priority) {
+      best = kernel;
+      ties = {kernel};
+    } else if (kernel->priority == best->priority) {
+      ties.push_back(kernel);
+    }
+  }
+  if (ties.size() == 1) {
+    return best;
+  }
+
+  if (!ties.empty()) {
+    std::vector<Row> rows;
+    for (const auto& kernel : ties) {
+      rows.push_back(row_of(*kernel));
+      rows.back().reason = "priority " + std::to_string(kernel->priority);
+    }
+    throw Error("AmbiguousKernelError",
+                std::to_string(ties.size()) + " kernels of op " + op +
+                    " match with the same priority\n  " + frame->call_text() + table(rows) +
+                    "\n  give one of them .SetPriority(n) or narrow its predicate");
+  }
+  const int32_t dtype = frame->get().num_output_tensors > 0  ? frame->output(0).dtype
+                        : frame->get().num_input_tensors > 0 ? frame->get().tensors[0].dtype
+                                                             : 0;
+  std::string text = "no kernel for op " + op + " on " + device;
+  if (dtype != 0) {
+    text += ", dtype " + dtype_name(dtype);
+  }
+  text += "\n  " + frame->call_text();
+  if (misses.empty()) {
+    text += "\n  no kernel is registered at all";
+  } else {
+    text += "\n  registered kernels:" + table(misses);
+  }
+  text += "\n  add one: " +
+          (record.op->source.is_python() ? "@oneop.ops." + record.op->name + ".register_kernel(...)"
+                                         : "REGISTER_USER_KERNEL(" + op + ")") +
+          ", or convert the inputs";
+  if (frame->get().device_type == ONEOP_DEVICE_CUDA) {
+    text += "\n  or let such calls run on the cpu, with copies: oneop.config.cpu_fallback(True)";
+  }
+  throw Error("KernelNotFoundError", std::move(text));
+}
+
+}  // namespace oneop

@@ -1,0 +1,134 @@
+// plan.cpp: making and running call plans.
+#include "engine/plans/plan.h"
+
+#include <algorithm>
+
+#include "engine/ops/error.h"
+#include "engine/plans/match.h"
+
+namespace oneop {
+CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, bool infer_only)
+    : record_(std::move(record)), frame_(*record_->op, spec) {
+  frame_.infer();
+  if (!infer_only) {
+    choose(spec);
+  }
+}
+
+CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, std::shared_ptr<const Part> part)
+    : record_(std::move(record)), part_(std::move(part)), frame_(*record_->op, spec) {
+  part_->fill(&frame_);
+  choose(spec);
+}
+
+void CallPlan::choose(const CallSpec& spec) {
+  const std::shared_ptr<const KernelDef> kernel = choose_kernel(*record_, &frame_);
+  Status status;
+  const oneop_kernel_def& abi = kernel->abi;
+  if (abi.infer_tmp_size != nullptr) {
+    status.check(abi.infer_tmp_size(abi.self, frame_.abi(), &tmp_bytes_, status.abi()),
+                 kernel_text(*kernel) + ", size of its buffer");
+    if (tmp_bytes_ < 0) {
+      throw Error("CheckError", kernel_text(*kernel) + ": asks for a buffer of " +
+                                    std::to_string(tmp_bytes_) + " bytes");
+    }
+  }
+  instance_ = record_->kernels_made->get(kernel, &frame_, spec, part_.get());
+  if (abi.create_cache != nullptr) {
+    status.check(abi.create_cache(instance_->kernel(), frame_.abi(), &cache_, status.abi()),
+                 kernel_text(*kernel));
+  }
+  if (num_outputs() > 0 && !instance_->always_compute()) {
+    has_work_ = false;
+    for (int32_t i = 0; i < num_outputs(); ++i) {
+      has_work_ |= output(i).elem_cnt != 0;
+    }
+  }
+}
+
+CallPlan::~CallPlan() {
+  if (cache_ != nullptr && instance_->def().abi.destroy_cache != nullptr) {
+    instance_->def().abi.destroy_cache(cache_);
+  }
+}
+
+void CallPlan::bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data, void* tmp,
+                    void* stream, void* host_data) const {
+  const int32_t count = num_inputs() + num_outputs();
+  const oneop_frame& shared = frame_.get();
+  std::copy(shared.tensors, shared.tensors + count, tensors);
+  for (int32_t i = 0; i < count; ++i) {
+    tensors[i].data = data[i];
+  }
+  bound->frame = shared;
+  bound->frame.tensors = tensors;
+  bound->frame.stream = stream;
+  bound->frame.host_data = host_data;
+  bound->frame.reads = nullptr;
+  if (instance_->def().abi.infer_tmp_size !=
+      nullptr) {  // of 0 bytes too: no kernel expects a null then
+    bound->tmp_shape = tmp_bytes_;
+    bound->tmp = {tmp,
+                  &bound->tmp_shape,
+                  &bound->tmp_stride,
+                  tmp_bytes_,
+                  1,
+                  ONEOP_DTYPE_CHAR,
+                  shared.device_type,
+                  shared.device_index,
+                  0,
+                  0};
+    bound->frame.tmp_buffer = &bound->tmp;
+  }
+}
+
+void CallPlan::run_bound(oneop_frame* frame) const {
+  const oneop_kernel_def& abi = instance_->def().abi;
+  Status status;
+  const KernelInstance::Turn turn(instance_.get());
+  const int32_t code =
+      abi.compute(instance_->kernel(), frame, instance_->state(), cache_, status.abi());
+  if (code != ONEOP_OK || status.failed()) {
+    status.check(code, kernel_text(instance_->def()));
+  }
+}
+
+void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data) const {
+  // The frame of the plan is shared, so each call fills in pointers on a copy of its own.
+  constexpr int32_t kInline = 12;
+  const int32_t count = num_inputs() + num_outputs();
+  oneop_tensor inline_tensors[kInline];
+  std::vector<oneop_tensor> more;
+  oneop_tensor* tensors = inline_tensors;
+  if (count > kInline) {
+    more.resize(count);
+    tensors = more.data();
+  }
+  BoundFrame bound;
+  bind(&bound, tensors, data, tmp, stream, host_data);
+  run_bound(&bound.frame);
+}
+
+std::vector<std::array<int32_t, 3>> CallPlan::inplace_proposals() const {
+  struct Sink {
+    oneop_inplace_sink abi;
+    std::vector<std::array<int32_t, 3>> pairs;
+  };
+  const oneop_kernel_def& abi = instance_->def().abi;
+  Sink sink{{sizeof(oneop_inplace_sink), nullptr}, {}};
+  if (abi.propose_inplace == nullptr) {
+    return {};
+  }
+  sink.abi.add = [](oneop_inplace_sink* self, int32_t output, int32_t input, int32_t is_mutable,
+                    oneop_status*) -> int32_t {
+    reinterpret_cast<Sink*>(self)->pairs.push_back({output, input, is_mutable});
+    return ONEOP_OK;
+  };
+  Status status;
+  oneop_frame frame = frame_.get();
+  status.check(abi.propose_inplace(abi.self, &frame, &sink.abi, status.abi()),
+               kernel_text(instance_->def()) + ", in-place proposal");
+  return sink.pairs;
+}
+
+}  // namespace oneop

@@ -1,0 +1,37 @@
+// job_call.h: calling a planned job with numpy arrays.
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+
+#include "torch_host/interpreter/python_ref.h"
+#include "torch_host/jobs/job.h"
+
+namespace oneop {
+
+// What a train job does around the steps of a run, in its gate: it sets the learning rate before
+// them and counts them afterwards, unless one failed. All are null for other jobs.
+struct Training {
+  PyShared set_rate;  // called without arguments; null if the rate never changes
+  at::Tensor count;   // int64
+  PyShared explain;   // called with the exception of a failed run and the number of its step
+};
+
+// Makes the type oneop._core.JobEntry, the base class of jobs. A call goes to the method `_call` of
+// the subclass until enter_job has been called, and then wherever the arguments are not arrays of
+// exactly the expected dtype and shape, come by keyword, or an op was registered since.
+bool add_job_entry_type(PyObject* module);
+
+// Lets calls of the entry run the program as long as the registry is at `epoch`: one array for each
+// input gives one array (`as_tuple`: a tuple of them). The dtypes are numpy's. False if `entry` is
+// no JobEntry. `training` may not lead back to the entry. Needs the GIL, as leave_job does.
+bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
+               const std::vector<at::Tensor>& inputs, const std::vector<PyObject*>& input_dtypes,
+               const std::vector<at::Tensor>& outputs, const std::vector<PyObject*>& output_dtypes,
+               bool as_tuple, uint64_t epoch, Training training);
+
+// Sends all calls to `_call` again. False if `entry` is no JobEntry.
+bool leave_job(PyObject* entry);
+
+}  // namespace oneop

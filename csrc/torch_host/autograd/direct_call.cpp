@@ -1,0 +1,120 @@
+// direct_call.cpp: the shortest way from arguments to a kernel.
+#include "torch_host/autograd/direct_call.h"
+
+#include <ATen/SavedTensorHooks.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+
+#include "torch_host/calls/results.h"
+
+namespace oneop {
+DirectCall::DirectCall(const TorchOp& op, const OpRecord& record)
+    : op_(op),
+      record_(record),
+      layout_(*record.layout),
+      cache_(thread_cache()),
+      key_(cache_.key(0)) {}
+
+bool DirectCall::add_tensor(const at::Tensor& tensor) {
+  if (!is_plain(tensor)) {
+    return false;
+  }
+  tensors_.tensors.push_back(&tensor);
+  return true;
+}
+
+void DirectCall::end_input() {
+  int32_t before = 0;
+  for (int32_t count : tensors_.counts) {
+    before += count;
+  }
+  tensors_.counts.push_back(static_cast<int32_t>(tensors_.tensors.size()) - before);
+}
+
+void DirectCall::end_inputs() {
+  append_inputs_key(layout_, tensors_, KeyMode::kFull, &key_);
+  first_attr_word_ = key_.size();
+}
+
+bool DirectCall::prepare() {
+  if (tensors_.tensors.empty()) {
+    return false;
+  }
+  LastCall& last = cache_.call(op_.id());
+  if (last.plan == nullptr || &last.plan->record() != &record_ || last.key != key_) {
+    return false;
+  }
+  if (has_tangents(tensors_)) {
+    return false;
+  }
+  plan_ = last.plan;
+  if (!c10::GradMode::is_enabled() || layout_.op->has_flag(ONEOP_OP_NO_GRAD)) {
+    return true;
+  }
+  bool any = false;
+  for (const at::Tensor* tensor : tensors_.tensors) {
+    any |= tensor->requires_grad();
+  }
+  return !any || find_gradient(&last);
+}
+
+bool DirectCall::find_gradient(LastCall* last) {
+  bool any = false;
+  for_each_tensor(tensors_, [&](size_t arg, size_t i) {
+    needs_.push_back(layout_.op->input_traits[arg].requires_grad &&
+                     tensors_.tensors[i]->requires_grad());
+    any |= needs_.back() != 0;
+  });
+  if (!any) {
+    return true;
+  }
+  if (at::SavedTensorDefaultHooks::is_enabled() && at::SavedTensorDefaultHooks::get_hooks()) {
+    return false;  // saving runs Python, which may resize a tensor whose sizes are in the key
+  }
+  const bool same = last->grad != nullptr && std::equal(needs_.begin(), needs_.end(),
+                                                        last->needs.begin(), last->needs.end());
+  if (!same) {
+    if (record_.grad == nullptr) {
+      return false;
+    }
+    // The key of autograd.cpp's cache, from the same parts.
+    const bool by_shape = record_.grad_plans->reads_shapes.load(std::memory_order_relaxed);
+    PlanKey& key = cache_.key(1);
+    append_inputs_key(layout_, tensors_, by_shape ? KeyMode::kFull : KeyMode::kNoShapes, &key);
+    key.insert(key.end(), key_.begin() + static_cast<int64_t>(first_attr_word_), key_.end());
+    for (uint8_t need : needs_) {
+      key.push_back(need);
+    }
+    const LastGrad& grad = cache_.grad(op_.id());
+    if (grad.record.get() != &record_ || grad.key != key) {
+      return false;
+    }
+    last->grad = grad.plan;
+    last->needs.assign(needs_.begin(), needs_.end());
+  }
+  grad_ = last->grad;
+  return true;
+}
+
+void DirectCall::begin() {
+  if (grad_ != nullptr) {
+    node_ = start_node(op_, std::move(grad_), tensors_, needs_.data());
+  }
+}
+
+void DirectCall::compute() {
+  at::AutoDispatchBelowADInplaceOrView guard;
+  run_plan(layout_, tensors_, *plan_, device_of(layout_, nullptr, tensors_), &outputs_);
+}
+
+OutputTensors& DirectCall::end() {
+  if (node_ != nullptr) {
+    c10::SmallVector<int32_t, 4> counts;
+    for (int32_t a = 0; a < plan_->frame().num_outputs; ++a) {
+      counts.push_back(plan_->frame().outputs[a].count);
+    }
+    finish_node(node_, layout_, counts.data(), outputs_);
+  }
+  return outputs_;
+}
+
+}  // namespace oneop

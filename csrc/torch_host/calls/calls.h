@@ -1,0 +1,53 @@
+// calls.h: reading a call off torch's stack.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+#include <functional>
+
+#include "engine/ops/frame.h"
+#include "torch_host/ops/ivalues.h"
+#include "torch_host/ops/layout.h"
+
+namespace oneop {
+
+// Throws ArgumentError: the op, `text`, and where the op is defined.
+[[noreturn]] void refuse_argument(const Layout& layout, const std::string& text);
+
+// The tensors of a call, by reference into the stack.
+struct CallTensors {
+  c10::SmallVector<const at::Tensor*, 8> tensors;
+  c10::SmallVector<int32_t, 8> counts;  // of each input argument
+
+  CallTensors() = default;
+  CallTensors(const Layout& layout, const c10::IValue* args);
+};
+
+using OutputTensors = c10::SmallVector<at::Tensor, 4>;
+
+// True where the dispatcher would do nothing for a call on these tensors but pick autograd and the
+// device: no mode, no transform, no autocast, no profiler on this thread, and no tensor with a key
+// of its own.
+bool is_plain_thread();
+bool is_plain(const at::Tensor& tensor);
+
+enum class KeyMode { kFull, kNoShapes };
+
+// Everything that tells this call from another one as far as inference, kernel choice and gradients
+// can see: first the inputs, then the words of the attributes (append_ivalue_key) in the order of
+// the schema, then those of output_counts.
+void append_inputs_key(const Layout& layout, const CallTensors& call, KeyMode mode, PlanKey* key);
+void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
+                     KeyMode mode, PlanKey* key);
+
+// Makes a number of a symbolic size; sizes that are numbers already never come to it.
+using SizeReader = std::function<int64_t(const c10::SymInt&)>;
+int64_t guard_size(const c10::SymInt& size);
+
+CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTensors& call,
+                   c10::Device device, const SizeReader& read_symbol = guard_size);
+
+bool has_symbolic_sizes(const CallTensors& call);
+
+}  // namespace oneop

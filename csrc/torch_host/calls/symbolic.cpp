@@ -1,0 +1,154 @@
+// symbolic.cpp: guessing output sizes from made-up numbers, and checking the guess.
+#include "torch_host/calls/symbolic.h"
+
+#include <torch/csrc/utils/python_symnode.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "engine/ops/error.h"
+
+namespace oneop {
+namespace {
+
+constexpr size_t kRuns = 2;
+// Distinct, not a power of anything, and small enough for products of many of them.
+constexpr std::array<int64_t, kRuns> kFirst = {101, 211};
+constexpr std::array<int64_t, kRuns> kStep = {6, 10};
+
+struct Symbol {
+  c10::SymInt size;
+  std::array<int64_t, kRuns> numbers;
+  std::optional<int64_t> hint;
+};
+
+class Symbols {
+ public:
+  int64_t number(const c10::SymInt& size, size_t run) { return find(size).numbers[run]; }
+  const Symbol& find(const c10::SymInt& size) {
+    const std::string text = size.toSymNode()->str();
+    const auto known = by_text_.find(text);
+    if (known != by_text_.end()) {
+      return known->second;
+    }
+    const auto count = static_cast<int64_t>(by_text_.size());
+    Symbol symbol{size, {}, hint_of(size)};
+    for (size_t run = 0; run < kRuns; ++run) {
+      symbol.numbers[run] = kFirst[run] + kStep[run] * count;
+    }
+    has_hints_ = has_hints_ && symbol.hint.has_value();
+    return by_text_.emplace(text, std::move(symbol)).first->second;
+  }
+  bool has_hints() const { return has_hints_; }
+
+  // What has these numbers in the runs and, where `hint` is known, that one in reality.
+  std::optional<c10::SymInt> explain(const std::array<int64_t, kRuns>& numbers,
+                                     const std::optional<int64_t>& hint) const {
+    for (const auto& [text, symbol] : by_text_) {
+      if (symbol.numbers == numbers && (!hint || hint == symbol.hint)) {
+        return symbol.size;
+      }
+    }
+    const bool is_constant =
+        std::all_of(numbers.begin(), numbers.end(), [&](int64_t n) { return n == numbers[0]; });
+    if (is_constant && (!hint || *hint == numbers[0])) {
+      return c10::SymInt(numbers[0]);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::map<std::string, Symbol> by_text_;
+  bool has_hints_ = true;
+};
+
+std::vector<TensorMeta> outputs_of(const Frame& frame) {
+  std::vector<TensorMeta> outputs;
+  for (int32_t i = 0; i < frame.get().num_output_tensors; ++i) {
+    const oneop_tensor& tensor = frame.output(i);
+    TensorMeta meta;
+    meta.dtype = tensor.dtype;
+    meta.shape.assign(tensor.shape, tensor.shape + tensor.ndim);
+    outputs.push_back(std::move(meta));
+  }
+  return outputs;
+}
+
+std::optional<SymbolicOutput> explain_output(const Symbols& symbols, const TensorMeta& first,
+                                             const TensorMeta& second, const TensorMeta* real) {
+  const auto same_kind = [&](const TensorMeta& other) {
+    return other.dtype == first.dtype && other.shape.size() == first.shape.size();
+  };
+  if (!same_kind(second) || (real != nullptr && !same_kind(*real))) {
+    return std::nullopt;
+  }
+  SymbolicOutput output{first.dtype, {}};
+  for (size_t d = 0; d < first.shape.size(); ++d) {
+    const std::optional<int64_t> hint =
+        real == nullptr ? std::nullopt : std::optional<int64_t>(real->shape[d]);
+    auto size = symbols.explain({first.shape[d], second.shape[d]}, hint);
+    if (!size) {
+      return std::nullopt;
+    }
+    output.sizes.push_back(std::move(*size));
+  }
+  return output;
+}
+
+}  // namespace
+
+std::optional<int64_t> hint_of(const c10::SymInt& size) {
+  if (const auto known = size.maybe_as_int()) {
+    return known;
+  }
+  const c10::SymNode node = size.toSymNode();
+  const auto* python = dynamic_cast<const torch::impl::PythonSymNodeImpl*>(node.get());
+  if (python == nullptr) {
+    return std::nullopt;
+  }
+  pybind11::gil_scoped_acquire gil;
+  const pybind11::object hint = pybind11::getattr(python->getPyObj(), "hint", pybind11::none());
+  if (!pybind11::isinstance<pybind11::int_>(hint)) {
+    return std::nullopt;
+  }
+  return hint.cast<int64_t>();
+}
+
+std::optional<std::vector<SymbolicOutput>> infer_symbolic(const OpRecord& record,
+                                                          const Layout& layout,
+                                                          const c10::IValue* args,
+                                                          const CallTensors& call) {
+  const c10::Device meta(c10::kMeta);
+  Symbols symbols;
+  const auto infer = [&](const SizeReader& number) {
+    Frame frame(*record.op, make_spec(layout, args, call, meta, number));
+    frame.infer();
+    return outputs_of(frame);
+  };
+  std::array<std::vector<TensorMeta>, kRuns> runs;
+  std::vector<TensorMeta> real;
+  try {
+    for (size_t run = 0; run < kRuns; ++run) {
+      runs[run] = infer([&](const c10::SymInt& size) { return symbols.number(size, run); });
+    }
+    if (symbols.has_hints()) {
+      real = infer([&](const c10::SymInt& size) { return *symbols.find(size).hint; });
+    }
+  } catch (const Error&) {
+    return std::nullopt;
+  }  // with guards it gives the answer, or the author's own message
+
+  std::vector<SymbolicOutput> outputs;
+  for (size_t i = 0; i < runs[0].size(); ++i) {
+    auto output =
+        explain_output(symbols, runs[0][i], runs[1][i], real.empty() ? nullptr : &real[i]);
+    if (!output) {
+      return std::nullopt;
+    }
+    outputs.push_back(std::move(*output));
+  }
+  return outputs;
+}
+
+}  // namespace oneop

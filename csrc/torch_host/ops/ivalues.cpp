@@ -1,0 +1,194 @@
+// ivalues.cpp: attribute values of the ABI and of torch's stack.
+#include "torch_host/ops/ivalues.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/ops/error.h"
+#include "torch_host/ops/torch_types.h"
+
+namespace oneop {
+namespace {
+
+int64_t bits_of(double value) {
+  int64_t word;
+  std::memcpy(&word, &value, sizeof word);
+  return word;
+}
+
+}  // namespace
+
+void append_ivalue_key(const c10::IValue& value, PlanKey* key) {
+  if (value.isInt()) {
+    key->push_back(value.toInt());
+  } else if (value.isDouble()) {
+    key->push_back(bits_of(value.toDouble()));
+  } else if (value.isBool()) {
+    key->push_back(value.toBool() ? 1 : 0);
+  } else if (value.isString()) {
+    append_key_text(value.toStringRef(), key);
+  } else if (value.isList()) {
+    const auto items = value.toListRef();
+    key->push_back(static_cast<int64_t>(items.size()));
+    for (const c10::IValue& item : items) {
+      append_ivalue_key(item, key);
+    }
+  } else if (value.isComplexDouble()) {
+    key->push_back(bits_of(value.toComplexDouble().real()));
+    key->push_back(bits_of(value.toComplexDouble().imag()));
+  } else if (value.isSymInt()) {
+    key->push_back(value.toSymInt().guard_int(__FILE__, __LINE__));
+  } else if (value.isNone()) {
+    key->push_back(-1);
+  } else {
+    throw Error("ArgumentError", "an attribute has the unexpected type " + value.tagKind());
+  }
+}
+
+namespace {
+
+int64_t int_of(const c10::IValue& value) {
+  return value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__);
+}
+
+template <typename T, typename Convert>
+std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
+  std::vector<T> list;
+  for (const c10::IValue& item : items_of(value)) {
+    list.push_back(convert(item));
+  }
+  return list;
+}
+
+}  // namespace
+
+bool value_fits(const c10::IValue& value, int32_t type) {
+  const auto fits_int32 = [](const c10::IValue& item) {
+    const int64_t i = int_of(item);
+    return i >= std::numeric_limits<int32_t>::min() && i <= std::numeric_limits<int32_t>::max();
+  };
+  const auto fits_float = [](const c10::IValue& item) {
+    return !item.isDouble() || !std::isfinite(item.toDouble()) ||
+           std::isfinite(static_cast<float>(item.toDouble()));
+  };
+  const auto all = [&](const auto& fits) {
+    const auto items = items_of(value);
+    return std::all_of(items.begin(), items.end(), fits);
+  };
+  switch (type) {
+    case ONEOP_ATTR_INT32:
+      return fits_int32(value);
+    case ONEOP_ATTR_FLOAT:
+      return fits_float(value);
+    case ONEOP_ATTR_LIST_INT32:
+      return all(fits_int32);
+    case ONEOP_ATTR_LIST_FLOAT:
+      return all(fits_float);
+    default:
+      return true;
+  }
+}
+
+c10::IValue to_ivalue(const AttrValue& value) {
+  switch (value.type) {
+    case ONEOP_ATTR_BOOL:
+      return value.i != 0;
+    case ONEOP_ATTR_FLOAT:
+    case ONEOP_ATTR_DOUBLE:
+      return value.f;
+    case ONEOP_ATTR_STRING:
+      return value.text;
+    case ONEOP_ATTR_BYTES:
+      return text_of_bytes(value.text);
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      return c10::complex<double>(value.doubles[0], value.doubles[1]);
+    case ONEOP_ATTR_DTYPE:
+      return static_cast<int64_t>(to_torch(static_cast<int32_t>(value.i)));
+    case ONEOP_ATTR_SHAPE:
+    case ONEOP_ATTR_LIST_INT64:
+      return value.int64s;
+    case ONEOP_ATTR_LIST_INT32:
+      return std::vector<int64_t>(value.int32s.begin(), value.int32s.end());
+    case ONEOP_ATTR_LIST_DTYPE: {
+      std::vector<int64_t> dtypes;
+      for (int32_t dtype : value.int32s) {
+        dtypes.push_back(static_cast<int64_t>(to_torch(dtype)));
+      }
+      return dtypes;
+    }
+    case ONEOP_ATTR_LIST_FLOAT:
+      return std::vector<double>(value.floats.begin(), value.floats.end());
+    case ONEOP_ATTR_LIST_STRING:
+      return c10::IValue(value.strings);
+    case ONEOP_ATTR_LIST_SHAPE: {
+      c10::List<c10::List<int64_t>> shapes;
+      for (const auto& shape : value.shapes) {
+        shapes.push_back(c10::List<int64_t>(shape));
+      }
+      return shapes;
+    }
+    default:
+      return value.i;
+  }
+}
+
+AttrValue to_attr(const c10::IValue& value, int32_t type) {
+  AttrValue attr;
+  attr.type = type;
+  const auto to_dtype = [](const c10::IValue& item) {
+    return to_abi(static_cast<c10::ScalarType>(item.toInt()));
+  };
+  switch (type) {
+    case ONEOP_ATTR_BOOL:
+      attr.i = value.toBool() ? 1 : 0;
+      break;
+    case ONEOP_ATTR_FLOAT:
+    case ONEOP_ATTR_DOUBLE:
+      attr.f = value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
+      break;
+    case ONEOP_ATTR_STRING:
+      attr.text = value.toStringRef();
+      break;
+    case ONEOP_ATTR_BYTES:
+      attr.text = bytes_of_text(value.toStringRef());
+      break;
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      attr.doubles = {value.toComplexDouble().real(), value.toComplexDouble().imag()};
+      break;
+    case ONEOP_ATTR_DTYPE:
+      attr.i = to_dtype(value);
+      break;
+    case ONEOP_ATTR_SHAPE:
+    case ONEOP_ATTR_LIST_INT64:
+      attr.int64s = list_of<int64_t>(value, int_of);
+      break;
+    case ONEOP_ATTR_LIST_INT32:
+      attr.int32s = list_of<int32_t>(
+          value, [](const c10::IValue& item) { return static_cast<int32_t>(int_of(item)); });
+      break;
+    case ONEOP_ATTR_LIST_DTYPE:
+      attr.int32s = list_of<int32_t>(value, to_dtype);
+      break;
+    case ONEOP_ATTR_LIST_FLOAT:
+      attr.floats = list_of<float>(
+          value, [](const c10::IValue& item) { return static_cast<float>(item.toDouble()); });
+      break;
+    case ONEOP_ATTR_LIST_STRING:
+      attr.strings =
+          list_of<std::string>(value, [](const c10::IValue& item) { return item.toStringRef(); });
+      break;
+    case ONEOP_ATTR_LIST_SHAPE:
+      attr.shapes = list_of<std::vector<int64_t>>(
+          value, [](const c10::IValue& item) { return list_of<int64_t>(item, int_of); });
+      break;
+    default:
+      attr.i = int_of(value);
+      break;
+  }
+  return attr;
+}
+
+}  // namespace oneop

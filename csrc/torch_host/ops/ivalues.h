@@ -1,0 +1,25 @@
+// ivalues.h: attribute values as torch's stack holds them.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include "engine/ops/keyed_cache.h"
+#include "engine/ops/values.h"
+
+namespace oneop {
+
+c10::IValue to_ivalue(const AttrValue& value);
+AttrValue to_attr(const c10::IValue& value, int32_t type);
+
+// False for a number that the type of the attribute cannot hold: torch's schemas know only int and
+// float, of 64 bits.
+bool value_fits(const c10::IValue& value, int32_t type);
+
+void append_ivalue_key(const c10::IValue& value, PlanKey* key);
+
+// AOTInductor's run-time passes None where the package has an empty list of ints or tensors.
+inline c10::ArrayRef<c10::IValue> items_of(const c10::IValue& value) {
+  return value.isNone() ? c10::ArrayRef<c10::IValue>() : value.toListRef();
+}
+
+}  // namespace oneop

@@ -1,0 +1,64 @@
+// torch_op.h: an op as torch knows it: its schema, and where things are on the dispatcher's stack.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <torch/library.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/ops/registry.h"
+#include "torch_host/ops/layout.h"
+
+namespace oneop {
+
+// One for each op name, never destroyed: graphs hold it. A redefinition replaces the record and, if
+// the arguments change, the schema that torch knows.
+class TorchOp {
+ public:
+  static TorchOp& of(OpSlot* slot);               // makes it at first
+  static TorchOp& find(const std::string& name);  // throws OpNotFoundError
+
+  const std::string& name() const { return slot_->name; }
+  int32_t id() const { return slot_->id; }
+  RecordPtr record() const;  // throws OpNotFoundError when the op is gone
+  // For comparing only.
+  const OpRecord* current() const { return slot_->address(); }
+  const c10::OperatorHandle& handle() const { return *handle_; }
+  void note_traced() const { slot_->is_traced.store(true, std::memory_order_relaxed); }
+
+  // Calls the op through torch's dispatcher, with arguments that were put on the stack by `layout`.
+  // False if the op has other arguments by now: nothing was called, and the stack is of no use.
+  bool dispatch(const Layout& layout, torch::jit::Stack* stack) const;
+  // For callers that cannot put the arguments together again. Throws.
+  void dispatch_or_throw(const Layout& layout, torch::jit::Stack* stack) const;
+
+ private:
+  friend class DispatchWindow;
+  friend class Redefinition;
+  explicit TorchOp(OpSlot* slot) : slot_(slot) {}
+  void define(c10::FunctionSchema schema, uint32_t flags);  // those of the op
+
+  OpSlot* slot_;
+  std::optional<c10::OperatorHandle> handle_;
+  std::string schema_text_;  // with all that torch is told besides
+  std::atomic<int32_t> schema_version_{0};
+  std::unique_ptr<torch::Library> definition_;
+  std::unique_ptr<torch::Library> kernels_;
+  bool selects_backend_ = false;
+  bool counts_changes_ = false;
+
+  // torch reads a stack by the schema, so the schema is not exchanged while a call is on its way
+  // from its arguments to its kernel. Both are read and written in the order of Dekker's algorithm.
+  mutable std::atomic<int32_t> calls_on_the_way_{0};
+  std::atomic<bool> is_changing_{false};
+};
+
+// Marks that the call of `op` which this thread is making has read its arguments off the stack.
+void leave_dispatch(const TorchOp& op);
+
+}  // namespace oneop

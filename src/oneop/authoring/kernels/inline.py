@@ -1,0 +1,145 @@
+"""Kernels from C++ and CUDA texts: the body of `Compute`, with inputs, outputs and attributes in scope by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import torch
+
+from oneop.authoring.binding import Source
+from oneop.authoring.kernels.register import check_priority
+from oneop.authoring.schema import Schema
+from oneop.errors import RegistrationError, described
+from oneop.runtime.loader import load_inline
+
+_CPP = {
+    torch.float32: ("float", "DataType::kFloat"),
+    torch.float64: ("double", "DataType::kDouble"),
+    torch.int8: ("int8_t", "DataType::kInt8"),
+    torch.int32: ("int32_t", "DataType::kInt32"),
+    torch.int64: ("int64_t", "DataType::kInt64"),
+    torch.uint8: ("uint8_t", "DataType::kUInt8"),
+    torch.float16: ("float16", "DataType::kFloat16"),
+    torch.bfloat16: ("bfloat16", "DataType::kBFloat16"),
+}
+_CUDA = {torch.float16: "half", torch.bfloat16: "nv_bfloat16"}  # where its types have other names
+_ATTRS = {
+    "int": "int64_t",
+    "int32": "int32_t",
+    "bool": "bool",
+    "float": "double",
+    "float32": "float",
+    "str": "std::string",
+    "shape": "Shape",
+    "dtype": "DataType",
+    "int[]": "std::vector<int64_t>",
+    "int32[]": "std::vector<int32_t>",
+    "float[]": "std::vector<float>",
+    "str[]": "std::vector<std::string>",
+}
+
+
+def register_text(
+    schema: Schema,
+    text: str,
+    *,
+    device: str,
+    dtypes: Sequence[torch.dtype],
+    priority: int,
+    header: str,
+    source: Source,
+) -> None:
+    """Build and load a library with one kernel for each dtype. Raises `BuildError` with the compiler's words."""
+    check_priority(schema.name, priority, source)
+    if device not in ("cpu", "cuda"):
+        raise RegistrationError(
+            f'op "{schema.name}": there is no device {described(device)}\n  expected cpu or cuda\n  at {source}'
+        )
+    for what, value in (("text", text), ("header", header)):
+        if not isinstance(value, str):
+            raise RegistrationError(
+                f'op "{schema.name}": {what} is C++ or CUDA, found {described(value)}\n  at {source}'
+            )
+    unknown = [dtype for dtype in dtypes if dtype not in _CPP]
+    if unknown or any(arg.is_list for arg in (*schema.inputs, *schema.outputs)):
+        problem = f"dtype {unknown[0]}" if unknown else "a list of tensors"
+        raise RegistrationError(
+            f'op "{schema.name}": a source kernel cannot have {problem}\n'
+            f"  write the kernel's class and load it: oneop.load_inline\n  at {source}"
+        )
+    unit = _unit(schema, text, device, dtypes, priority, header, source)
+    name = re.sub(r"\W", "_", f"{schema.name}_{device}_{source.line}")
+    load_inline(name, **{"cuda_sources" if device == "cuda" else "cpp_sources": unit})
+
+
+def _unit(
+    schema: Schema, text: str, device: str, dtypes: Sequence[torch.dtype], priority: int, header: str, source: Source
+) -> str:
+    first = (*schema.inputs, *schema.outputs)[0].name
+    lines = []
+    for arg in schema.inputs:
+        absent = f'ctx->has_input("{arg.name}", 0) ? ' if arg.is_optional else ""
+        tensor = f'ctx->Tensor4ArgNameAndIndex("{arg.name}", 0)'
+        access = "mut_dptr<T>()" if arg.is_mutable else "dptr<T>()"
+        kind = "T*" if arg.is_mutable else "const T*"
+        lines.append(
+            f"[[maybe_unused]] {kind} {arg.name} = {absent}{tensor}->{access}{' : nullptr' if absent else ''};"
+        )
+    for arg in schema.outputs:
+        lines.append(f'[[maybe_unused]] auto* {arg.name}_tensor = ctx->Tensor4ArgNameAndIndex("{arg.name}", 0);')
+        lines.append(f"[[maybe_unused]] T* {arg.name} = {arg.name}_tensor->mut_dptr<T>();")
+    counted = (schema.outputs or schema.inputs)[0].name
+    lines.append(
+        f'[[maybe_unused]] const int64_t n = ctx->Tensor4ArgNameAndIndex("{counted}", 0)->shape_view().elem_cnt();'
+    )
+    for attr in schema.attrs:
+        if attr.type in _ATTRS:
+            lines.append(f'[[maybe_unused]] const auto& {attr.name} = ctx->Attr<{_ATTRS[attr.type]}>("{attr.name}");')
+    if device == "cuda":
+        lines.append("[[maybe_unused]] const cudaStream_t stream = ctx->device_ctx()->cuda_stream();")
+    place = f'#line {source.line + 1} "{source.file}"'
+    tag = "kCUDA" if device == "cuda" else "kCPU"
+    registrations = "\n".join(
+        f'REGISTER_USER_KERNEL("{schema.name}").SetCreateFn<SourceKernel<{_cpp_type(dtype, device)}>>()\n'
+        f"    .SetIsMatchedHob((user_op::HobDeviceType() == DeviceType::{tag}) &&\n"
+        f'                     (user_op::HobDataType("{first}", 0) == {_CPP[dtype][1]})).SetPriority({priority});'
+        for dtype in dtypes
+    )
+    nl = "\n    "
+    includes = '#include "oneflow/core/framework/framework.h"'
+    if device == "cuda":
+        includes += (
+            '\n#include "oneflow/core/cuda/elementwise.cuh"\n#include "oneflow/core/cuda/reduce.cuh"'
+            '\n#include "oneflow/core/device/cuda_util.h"'
+        )
+    return f"""#include <algorithm>
+#include <cmath>
+{includes}
+
+{header}
+
+namespace oneflow {{
+namespace {{
+
+template <typename T>
+class SourceKernel final : public user_op::OpKernel {{
+ public:
+  void Compute(user_op::KernelComputeContext* ctx) const override {{
+    {nl.join(lines)}
+{place}
+{text}
+  }}
+  bool AlwaysComputeWhenAllOutputsEmpty() const override {{ return false; }}
+}};
+
+#line 1 "kernels of {schema.name}"
+{registrations}
+
+}}  // namespace
+}}  // namespace oneflow
+"""
+
+
+def _cpp_type(dtype: torch.dtype, device: str) -> str:
+    return _CUDA.get(dtype, _CPP[dtype][0]) if device == "cuda" else _CPP[dtype][0]

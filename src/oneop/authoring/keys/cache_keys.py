@@ -1,0 +1,121 @@
+"""No stale compiled code: what is registered for an op is part of the keys of torch's caches, on disk and in memory.
+
+torch keys compiled programs by the graph, in which an op is a name. So the digest of each op of a graph (identity.py)
+is added to the keys:
+
+- FX graph cache (Inductor's code): the digests of the ops in the graph. It is traced already, nothing else is in it.
+- AOTAutograd cache (the traced forward and backward): also the digest of all ops, since tracing runs gradients and
+  compositions, and those may call any op.
+- AOTInductor and `torch.export` trace again at each call and have no such cache.
+- In memory torch keeps compiled code by Python function. It is dropped when an op changes that was traced before. What
+  functions capture is guarded, as torch guards what compiled functions read: see captures.py.
+
+Both disk caches make their keys from `FxGraphHashDetails`, which all torch versions that we support have; a subclass
+serves AOTAutograd. Where an op holds a value that cannot be digested, the caches are bypassed for its graphs, as torch
+does for graphs that it cannot key. Should a torch have no such class, its caches are switched off: slow, not wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from oneop.authoring.keys.captures import captured, guard_captured, used_by_kernels
+from oneop.authoring.keys.identity import identity_of, identity_of_all
+from oneop.runtime.after_import import after_import
+from oneop.runtime.core import after_defining, core, trace_hooks
+
+
+def ops_in(graph_module: torch.fx.GraphModule | None) -> list[str]:
+    """Return the names of oneop's ops in a graph and the graphs inside it, also those that other ops are given."""
+    names: set[str] = set()
+    for module in () if graph_module is None else graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            for node in module.graph.nodes:
+                names.update(_names((node.target, node.args, node.kwargs)))
+    return sorted(names)
+
+
+def _names(value: object) -> Iterator[str]:
+    if isinstance(value, torch._ops.OpOverload) and value.namespace == "oneop":
+        yield value._schema.name.partition("::")[2]
+    elif isinstance(value, torch._ops.OpOverloadPacket):
+        space, _, name = value._qualified_op_name.partition("::")
+        if space == "oneop":
+            yield name
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _names(item)
+    elif isinstance(value, dict):
+        yield from _names(list(value.values()))
+
+
+def _details_of(graph_module: torch.fx.GraphModule | None, codecache: Any, *, is_traced: bool) -> object:
+    """Return what a key must contain beside what torch puts in. Raises torch's `BypassFxGraphCache`."""
+    names = ops_in(graph_module)
+    if not names:
+        return None
+    known = set(core().op_names())
+    identities = {name: identity_of(name) for name in names if name in known}
+    folds = bool(codecache.config.freezing)  # then ops are run while compiling, and results are kept
+    for identity in identities.values():
+        if identity.traced is None or (folds and identity.kernels is None):
+            raise codecache.BypassFxGraphCache(identity.problem)
+    digests = [(name, one.traced, one.kernels or "") for name, one in identities.items()]
+    return (digests, "" if is_traced else identity_of_all())
+
+
+def _extend(codecache: ModuleType) -> None:
+    """Add our details to those from which torch makes keys."""
+    details: Any = getattr(codecache, "FxGraphHashDetails", None)
+    if details is None or not hasattr(codecache, "BypassFxGraphCache"):
+        torch.compiler.config.force_disable_caches = True
+        warnings.warn(
+            f"oneop does not know how torch {torch.__version__} keys its compile caches; they are switched off",
+            stacklevel=2,
+        )
+        return
+    original = details.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, gm: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, gm, *args, **kwargs)
+        self.oneop = _details_of(gm, codecache, is_traced=type(self) is details)
+
+    details.__init__ = __init__
+
+
+def _forget_compiled(names: Iterable[str]) -> None:
+    """Drop compiled code from memory when an op changes that was traced. What never was, no compiled code contains."""
+    changed = list(names)
+    if not core().forget_traced(changed) and changed:
+        return
+    dynamo: Any = sys.modules.get("torch._dynamo")
+    if dynamo is None:
+        return
+    # A thread that compiles now may be waiting for whoever calls us to let go of a lock, so this cannot wait for ever.
+    lock = dynamo.convert_frame.compile_lock
+    if lock.acquire(timeout=60):
+        try:
+            dynamo.reset()
+        finally:
+            lock.release()
+    else:
+        warnings.warn(
+            "an op was changed while another thread compiles; call torch.compiler.reset() when it is done", stacklevel=2
+        )
+
+
+def install() -> None:
+    """Extend torch's keys, now or when torch first makes one."""
+    after_import("torch._inductor.codecache", _extend)
+    after_defining(_forget_compiled)
+    after_defining(captured.watch)
+    after_defining(used_by_kernels.watch)
+    trace_hooks.append(guard_captured)

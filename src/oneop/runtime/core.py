@@ -1,0 +1,354 @@
+"""The C++ core, loaded at first use, and the op objects made from it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from oneop.errors import ArgumentError, OpNotFoundError, described
+from oneop.runtime.modes import untraced, without_modes
+from oneop.settings import settings
+
+if TYPE_CHECKING:
+    from oneop import _core
+
+_ops: dict[str, _core.Op] = {}
+_loaded_hooks: list[Callable[[Any], None]] = []
+_defined_hooks: list[Callable[[Iterable[str]], None]] = []
+
+#: What is loaded under each library name: the hash of its content, and what it brought.
+loaded_libraries: dict[str, tuple[str, Any]] = {}
+
+
+#: The core, once it is loaded and every hook has run.
+_ready: Any = None
+#: The core while its hooks run. Only the thread that loads it sees it, since `_loading_lock` is held.
+_loading: Any = None
+#: Guards loading. Re-entrant: hooks ask for the core. Importing a module of oneop never waits for it, so it cannot be
+#: part of a cycle with Python's import locks; see `after_loading`.
+_loading_lock = threading.RLock()
+#: Guards `_loaded_hooks` and the moment when `_ready` is set. Nothing is called while it is held.
+_hooks_lock = threading.Lock()
+
+
+def core() -> Any:
+    """Return the core module, building it first if the cache has none for this torch."""
+    return _ready if _ready is not None else _load_core()
+
+
+def _load_core() -> Any:
+    global _ready, _loading
+    with _loading_lock:
+        if _ready is not None:
+            return _ready  # another thread was faster
+        if _loading is not None:
+            return _loading  # a hook asks for it
+        _loading = module = _import_core()
+        try:
+            module.set_traced_call(_traced_call)
+            _apply_setting("cpu_fallback")
+            _apply_setting("sync_kernels")
+            done = 0
+            while True:
+                with _hooks_lock:
+                    if done == len(_loaded_hooks):
+                        _ready = module
+                        return module
+                    hook = _loaded_hooks[done]
+                hook(module)
+                done += 1
+        finally:
+            _loading = None
+
+
+def _import_core() -> ModuleType:
+    from oneop._build.core import core_path  # late, so that `python -m oneop._build.core` finds it not yet imported
+
+    if "oneop._core" in sys.modules:
+        return sys.modules["oneop._core"]  # a hook failed the first time
+    path = core_path()
+    spec = importlib.util.spec_from_file_location("oneop._core", path)
+    assert spec is not None and spec.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    sys.modules["oneop._core"] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules["oneop._core"]
+        raise
+    return module
+
+
+def _apply_setting(name: str) -> None:
+    """Tell the core the value of a setting that it acts on."""
+    module = _ready or _loading
+    if module is not None and name == "cpu_fallback":
+        module.set_cpu_fallback(bool(settings.cpu_fallback))
+    elif module is not None and name == "sync_kernels":
+        module.set_kernel_sync(bool(settings.sync_kernels))
+
+
+settings.listen(_apply_setting)
+
+
+def after_loading(hook: Callable[[Any], None]) -> None:
+    """Have `hook(core)` called once the core is there. For the layers above this one.
+
+    If another thread is loading the core, that thread calls the hook, before anyone gets the core.
+    """
+    with _hooks_lock:
+        _loaded_hooks.append(hook)
+        module = _ready
+    if module is not None:
+        hook(module)
+
+
+def after_defining(hook: Callable[[Iterable[str]], None]) -> None:
+    """Have `hook(names)` called for ops that were defined or redefined; now for those that are there."""
+    _defined_hooks.append(hook)
+    if _ready is not None:
+        with without_modes():
+            hook(_ready.op_names())
+
+
+@untraced
+def tell_defined(names: Iterable[str]) -> None:
+    """Tell the hooks about ops that were defined, changed, or put back."""
+    with without_modes():
+        for hook in _defined_hooks:
+            hook(names)
+
+
+trace_hooks: list[Callable[[], None]] = []  # called when torch.compile traces a call of an op
+
+
+def note_trace() -> int:
+    """Tell the hooks. torch.compile runs this while it traces, and takes the result for a constant."""
+    for hook in trace_hooks:
+        hook()
+    return 0
+
+
+note_trace._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch.compiler.assume_constant_result
+
+
+def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
+    """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
+    plan: _TraceNames = op._trace_names  # type: ignore[attr-defined]
+    positional = list(inputs) + [None] * (len(plan.lists) - len(inputs))
+    attrs = {}
+    for name, value in arguments.items():
+        if name in plan.positions:
+            positional[plan.positions[name]] = value
+        else:
+            if name in plan.dtype_lists:
+                value = [DTYPE_CODES[dtype] for dtype in value]
+            elif name in plan.bytes:
+                value = text_of_bytes(value)
+            attrs[plan.attrs.get(name, name)] = value
+    for i, is_list in enumerate(plan.lists):
+        value = positional[i]
+        if is_list and value is None:
+            positional[i] = []
+        elif is_list and not isinstance(value, (list, tuple)):
+            positional[i] = [value]
+        elif not is_list and isinstance(value, (list, tuple)):
+            positional[i] = value[0] if value else None
+    results = op.overload(*positional, **attrs)
+    note_trace()  # after the call, which has torch look at all of its tensors
+    if plan.returns_nothing:
+        return ()  # as a call that is not traced; torch's own value is None
+    return tuple(results) if plan.returns_list else results
+
+
+def text_of_bytes(value: bytes | str) -> str:
+    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/engine/ops/values.h."""
+    data = value.encode() if isinstance(value, str) else value
+    text = data.decode("utf-8", "surrogateescape")
+    return "".join(
+        chr(ord(char) - 0xDC00 + 0xF700)
+        if "\udc80" <= char <= "\udcff"
+        else "".join(chr(0xF700 + byte) for byte in char.encode())
+        if "\uf700" <= char <= "\uf7ff"
+        else char
+        for char in text
+    )
+
+
+# Dynamo calls it while it traces: what torch.compiler.assume_constant_result sets, without importing dynamo.
+text_of_bytes._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+#: torch's numbers of dtypes, for lists of them, which its schemas do not have.
+DTYPE_CODES = {
+    getattr(torch, name): code
+    for name, code in {
+        **{"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7},
+        **{"complex32": 8, "complex64": 9, "complex128": 10, "bool": 11, "bfloat16": 15},
+        **{"float8_e5m2": 23, "float8_e4m3fn": 24, "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26},
+        **{"uint16": 27, "uint32": 28, "uint64": 29},
+    }.items()
+}
+
+
+_BY_NUMBER = {code: dtype for dtype, code in DTYPE_CODES.items()}
+
+
+def dtypes_of(kind: str, value: Any) -> Any:
+    """Return an attribute of this type with dtypes in place of torch's numbers of them, which its schemas give."""
+    if kind == "dtype" and isinstance(value, int):
+        return _BY_NUMBER[value]
+    if kind == "list of dtype":
+        return [_BY_NUMBER.get(one, one) for one in value]
+    return value
+
+
+class _TraceNames:
+    """How the arguments of one op are called, by its author and in its schema."""
+
+    def __init__(self, info: _core.OpInfo, schema: torch.FunctionSchema) -> None:
+        names = [argument.name for argument in schema.arguments]
+        count = len(info["inputs"])
+        self.lists = [arg["count"] != 1 or arg["count_is_minimum"] for arg in info["inputs"]]
+        self.positions = {name: i for i, name in enumerate(names[:count])}
+        self.positions.update({arg["name"]: i for i, arg in enumerate(info["inputs"])})
+        self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
+        self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
+        self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
+        self.returns_list = has_open_outputs(info)
+        self.returns_nothing = not info["outputs"]
+
+
+def find_op(name: str) -> _core.Op:
+    """Return the callable of this op. Raises `OpNotFoundError`, with the nearest name, if there is none."""
+    op = _ops.get(name)
+    if op is None:
+        op = _ops.setdefault(name, _make_op(name))  # one object for all threads
+    return op
+
+
+def find_info(name: str) -> _core.OpInfo:
+    """Return what the core knows of an op; if it knows none, installed packages are imported, and it is asked again."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"expected the name of an op, found {described(name)}\n  oneop.list_ops() has all names")
+    try:
+        return core().op_info(name)  # type: ignore[no-any-return]
+    except OpNotFoundError:
+        from oneop.plugins import load_plugins
+    # The op may come from a package whose import another thread has just finished, or that failed after it defined the
+    # op: so what counts is whether the op is there now, not what this call imported.
+    load_plugins(name)
+    try:
+        return core().op_info(name)  # type: ignore[no-any-return]
+    except OpNotFoundError:
+        load_plugins()
+    return core().op_info(name)  # type: ignore[no-any-return]
+
+
+def _make_op(name: str) -> _core.Op:
+    info = find_info(name)
+    overload = _overload_of(name)
+    op: Any = core().make_op(name, overload)
+    op.__name__ = op.__qualname__ = name
+    op.__module__ = "oneop.ops"
+    op.__signature__ = _signature(info)
+    op.__doc__ = _doc(info)
+    op._trace_names = _TraceNames(info, overload._schema)
+    return op  # type: ignore[no-any-return]
+
+
+#: What `torch.ops.oneop.<name>.default` is, for each name that ever was an op.
+_overloads: dict[str, Any] = {}
+
+
+def _overload_of(name: str) -> Any:
+    """Return the one overload object of an op, with the schema that it has now.
+
+    torch remembers the object that it first gave to a dispatch mode, for as long as the op's entry in the dispatcher
+    lives, and graphs hold it. So when an op has another schema that same object gets it.
+    """
+    packet = getattr(torch.ops.oneop, name)
+    current = packet.default
+    known = _overloads.setdefault(name, current)
+    if known is not current:
+        # Other threads use the object: it never lacks an attribute. An update of one dict by another is atomic.
+        outdated = vars(known).keys() - vars(current).keys()
+        vars(known).update(vars(current))
+        for attribute in outdated:
+            vars(known).pop(attribute, None)
+        packet.default = known
+    return known
+
+
+def _doc(info: _core.OpInfo) -> str:
+    said = info["doc"].strip() + "\n\n" if info["doc"].strip() else ""
+    counts = ""
+    if has_open_outputs(info):
+        names = ", ".join(arg["name"] for arg in info["outputs"])
+        counts = f"\n\noutput_counts: how many tensors each output has ({names}); without it, as many as it must have."
+    return f"{said}{info['schema']}{counts}\n\nDefined at {info['source']['file']}:{info['source']['line']}."
+
+
+def has_open_outputs(info: _core.OpInfo) -> bool:
+    """Tell whether a call says how many outputs there are, by `output_counts`."""
+    return any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
+
+
+def _signature(info: _core.OpInfo) -> Signature:
+    inputs = info["inputs"]
+    parameters = []
+    for i, arg in enumerate(inputs):
+        optional = all(later["is_optional"] for later in inputs[i:])
+        parameters.append(
+            Parameter(arg["name"], Parameter.POSITIONAL_OR_KEYWORD, default=None if optional else Parameter.empty)
+            if arg["name"].isidentifier() and arg["name"] not in _KEYWORDS
+            else Parameter(arg["name"] + "_", Parameter.POSITIONAL_OR_KEYWORD)
+        )
+    for attr in info["attrs"]:
+        default: object = _Default(attr["default"]) if attr["has_default"] else Parameter.empty
+        name = attr["name"] + "_" if attr["name"] in _KEYWORDS else attr["name"]
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
+    if has_open_outputs(info):
+        counts = [0 if arg["is_optional"] else arg["count"] for arg in info["outputs"]]
+        parameters.append(Parameter("output_counts", Parameter.KEYWORD_ONLY, default=_Default(str(counts))))
+    return Signature(parameters)
+
+
+class _Default:
+    """A default value in a signature, shown as the core prints it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+_KEYWORDS = frozenset(__import__("keyword").kwlist)
+
+
+def forget_ops(names: Iterable[str]) -> None:
+    """Drop what Python and torch remember of ops that are gone or have another schema."""
+    for name in names:
+        _ops.pop(name, None)
+        if name in vars(torch.ops.oneop):
+            delattr(torch.ops.oneop, name)
+
+
+def restore(snapshot: object, libraries: dict[str, tuple[str, Any]]) -> None:
+    """Put the registries and the list of loaded libraries back as they were."""
+    changed = set(core().restore(snapshot))
+    forget_ops(changed)
+    forget_ops(set(_ops) - set(core().op_names()))
+    for name in changed:
+        find_op(name)
+    loaded_libraries.clear()
+    loaded_libraries.update(libraries)
+    tell_defined(core().op_names())
