@@ -119,3 +119,11 @@ def test_a_compiled_call_without_outputs_gives_what_an_eager_one_gives(backend):
     x, y = torch.zeros(3), torch.zeros(3)
     fast = torch.compile(lambda x: (op(x), x * 1), backend=backend, fullgraph=True)
     assert fast(x)[0] == op(y) == () and torch.equal(x, y)
+
+
+def test_nothing_is_an_empty_tuple_under_a_mode_too():
+    """With a torch function mode the call goes through torch.ops, which returns None."""
+    op = log_op("ef_nothing")
+    with torch.overrides.BaseTorchFunctionMode():
+        assert op(torch.ones(2), tag="a") == ()
+    assert op(torch.ones(2), tag="a") == ()

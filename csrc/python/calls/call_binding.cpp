@@ -208,6 +208,9 @@ PyObject* Binding::call(PyObject* overload) {
     PyObject* list = result;
     result = PyList_AsTuple(list);
     Py_DECREF(list);
+  } else if (result == Py_None && layout_.op->outputs.empty()) {
+    Py_DECREF(result);
+    result = PyTuple_New(0);
   }
   return result;
 }

@@ -47,7 +47,8 @@ from oneop.registry import OpDef, get_op
 from oneop.runtime.core import core, find_op
 from oneop.runtime.modes import without_modes
 from oneop.sharding.local import size_attrs
-from oneop.sharding.parts import local_overload, runs_as_part
+from oneop.sharding.overloads import local_overload
+from oneop.sharding.parts import runs_as_part
 from oneop.sharding.planning import (
     Candidate,
     LocalCall,
@@ -59,7 +60,7 @@ from oneop.sharding.planning import (
     readable_attrs,
 )
 from oneop.sharding.symbolic import fix, guard_outer_sizes, hint, hints, holds_for_all_sizes, is_symbol, sampled_parts
-from oneop.sharding.watch import register_waiting
+from oneop.sharding.waiting import finish
 
 #: The versions of torch of which the parts used here are known.
 VERSIONS = ("2.11", "2.12", "2.13")
@@ -564,4 +565,4 @@ class _Warner(logging.Handler):
         """Leave other lines to the other handlers."""
 
 
-register_waiting()
+finish()

@@ -20,7 +20,6 @@ from oneop.sharding.random import is_random
 if TYPE_CHECKING:
     from torch.distributed.tensor.placement_types import Placement
 
-    from oneop.sharding.planning import Candidate, ShardedCall
 
 Shape = tuple[int, ...]
 
@@ -146,17 +145,3 @@ def runs_as_part(op: OpDef) -> bool:
         return True
     page = definition_of(op.name)
     return is_random(op) or (page is not None and page.asks_part)
-
-
-def local_overload(call: ShardedCall, chosen: Candidate, coordinate: Sequence[int]) -> tuple[Any, dict[str, Any]]:
-    """Return what to call on a device, and the arguments that are other ones there, by the schema's names."""
-    from oneop.sharding.planning import local_call
-
-    local = local_call(call, chosen, coordinate)
-    changed = {call.schema_names.get(name, name): value for name, value in local.attrs.items()}
-    if not runs_as_part(call.op):
-        return call.overload, changed
-    shapes = [*call.shapes, *(shape for shape, _ in call.outputs)]
-    place = make_part(call.mesh_shape, coordinate, [*chosen.inputs, *chosen.outputs], shapes)
-    run = part_overload(call.op.name, is_random(call.op))
-    return run, {**changed, "part": words_of(place, call.dtypes, local.outputs)}

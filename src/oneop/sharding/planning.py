@@ -23,6 +23,7 @@ from oneop.runtime.core import DTYPE_CODES, core
 from oneop.sbp import NO_MEAN, PARTIAL_SUM, SPLIT, Sbp, has_no_mean, of_placements, split_axis
 from oneop.sbp import placements as placements_of
 from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape
+from oneop.sharding.parts import runs_as_part
 from oneop.signatures import Signature, declared_signatures, independent_signatures, text_of
 
 #: More candidates than this are not compared; the dearest of each mesh dimension go first.
@@ -356,7 +357,6 @@ def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
 def _unproved(call: ShardedCall, candidate: Candidate) -> str:
     """Return which signature inference only implies and could not be proved. Raises `SbpError` for a wrong one."""
     from oneop.authoring.rules.independence import is_implied, prove_implied
-    from oneop.sharding.parts import runs_as_part
 
     if runs_as_part(call.op):
         return ""  # it draws numbers, or asks where it runs: a run on parts here would say nothing

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from oneop.runtime.after_import import after_import
 from oneop.runtime.core import after_defining, core, trace_hooks
+from oneop.sharding.waiting import wait
 
 _MODULE = "torch.distributed.tensor"
 
@@ -19,7 +20,7 @@ def install() -> None:
 def _register(names: Iterable[str]) -> None:
     module = sys.modules.get("oneop.sharding.dtensor")
     if module is not None and not hasattr(module, "register"):  # it is being imported, and asks for these at its end
-        _waiting.extend(names)
+        wait(_register, names)
         return
     from oneop.sharding import composition, dtensor, grads, symbolic
 
@@ -32,12 +33,3 @@ def _register(names: Iterable[str]) -> None:
 
 
 _watched: list[bool] = []
-_waiting: list[str] = []
-
-
-def register_waiting() -> None:
-    """Register the ops that came while the adapter was being imported."""
-    names = [*_waiting]
-    _waiting.clear()
-    if names:
-        _register(names)

@@ -28,7 +28,7 @@ from oneop.sbp import (
     split,
 )
 from oneop.sharding.local import chunk_sizes, flatten
-from oneop.sharding.parts import local_overload
+from oneop.sharding.overloads import local_overload
 from oneop.sharding.planning import Candidate, ShardedCall, infers, local_call, readable_attrs
 from oneop.signatures import Signature
 from oneop.testing.sbp_tolerance import difference, limits, nudged
