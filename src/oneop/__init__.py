@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from oneop import testing as testing
     from oneop._public import *
     from oneop.autocast import register_autocast as register_autocast
-    from oneop.jobs import checkpoint as checkpoint
-    from oneop.jobs import optimizer as optimizer
     from oneop.jobs import scope as scope
     from oneop.jobs.function import global_function as global_function
     from oneop.jobs.function_config import FunctionConfig as FunctionConfig
     from oneop.jobs.function_config import function_config as function_config
     from oneop.jobs.graph import Graph as Graph
     from oneop.jobs.graph import compile_job as compile_job
-    from oneop.jobs.initializers import constant_initializer as constant_initializer
-    from oneop.jobs.initializers import glorot_normal_initializer as glorot_normal_initializer
-    from oneop.jobs.initializers import glorot_uniform_initializer as glorot_uniform_initializer
-    from oneop.jobs.initializers import kaiming_initializer as kaiming_initializer
-    from oneop.jobs.initializers import ones_initializer as ones_initializer
-    from oneop.jobs.initializers import random_normal_initializer as random_normal_initializer
-    from oneop.jobs.initializers import random_uniform_initializer as random_uniform_initializer
-    from oneop.jobs.initializers import truncated_normal as truncated_normal
-    from oneop.jobs.initializers import truncated_normal_initializer as truncated_normal_initializer
-    from oneop.jobs.initializers import xavier_normal_initializer as xavier_normal_initializer
-    from oneop.jobs.initializers import xavier_uniform_initializer as xavier_uniform_initializer
-    from oneop.jobs.initializers import zeros_initializer as zeros_initializer
-    from oneop.jobs.session import clear_default_session as clear_default_session
-    from oneop.jobs.variables import get_variable as get_variable
-    from oneop.jobs.variables import watch as watch
-    from oneop.jobs.variables import watch_diff as watch_diff
+    from oneop.jobs.training import checkpoint as checkpoint
+    from oneop.jobs.training import optimizer as optimizer
+    from oneop.jobs.training.initializers import constant_initializer as constant_initializer
+    from oneop.jobs.training.initializers import glorot_normal_initializer as glorot_normal_initializer
+    from oneop.jobs.training.initializers import glorot_uniform_initializer as glorot_uniform_initializer
+    from oneop.jobs.training.initializers import kaiming_initializer as kaiming_initializer
+    from oneop.jobs.training.initializers import ones_initializer as ones_initializer
+    from oneop.jobs.training.initializers import random_normal_initializer as random_normal_initializer
+    from oneop.jobs.training.initializers import random_uniform_initializer as random_uniform_initializer
+    from oneop.jobs.training.initializers import truncated_normal as truncated_normal
+    from oneop.jobs.training.initializers import truncated_normal_initializer as truncated_normal_initializer
+    from oneop.jobs.training.initializers import xavier_normal_initializer as xavier_normal_initializer
+    from oneop.jobs.training.initializers import xavier_uniform_initializer as xavier_uniform_initializer
+    from oneop.jobs.training.initializers import zeros_initializer as zeros_initializer
+    from oneop.jobs.training.session import clear_default_session as clear_default_session
+    from oneop.jobs.training.variables import get_variable as get_variable
+    from oneop.jobs.training.variables import watch as watch
+    from oneop.jobs.training.variables import watch_diff as watch_diff
     from oneop.sharding.explanation import explain_sharding as explain_sharding
     from oneop.sharding.explicit import explicit_redistribution as explicit_redistribution
     from oneop.sharding.words import global_tensor as global_tensor
@@ -57,8 +57,8 @@ _LATER = {
     "placement": "sharding.words:placement",
     "to_global": "sharding.words:to_global",
     "to_local": "sharding.words:to_local",
-    "checkpoint": "jobs.checkpoint",
-    "optimizer": "jobs.optimizer",
+    "checkpoint": "jobs.training.checkpoint",
+    "optimizer": "jobs.training.optimizer",
     "scope": "jobs.scope",
     "global_function": "jobs.function:global_function",
     "FunctionConfig": "jobs.function_config:FunctionConfig",
@@ -66,12 +66,12 @@ _LATER = {
     "Graph": "jobs.graph:Graph",
     "compile_job": "jobs.graph:compile_job",
     "register_autocast": "autocast:register_autocast",
-    "clear_default_session": "jobs.session:clear_default_session",
-    "get_variable": "jobs.variables:get_variable",
-    "watch": "jobs.variables:watch",
-    "watch_diff": "jobs.variables:watch_diff",
+    "clear_default_session": "jobs.training.session:clear_default_session",
+    "get_variable": "jobs.training.variables:get_variable",
+    "watch": "jobs.training.variables:watch",
+    "watch_diff": "jobs.training.variables:watch_diff",
 } | {
-    name: f"jobs.initializers:{name}"
+    name: f"jobs.training.initializers:{name}"
     for name in (
         "constant_initializer",
         "glorot_normal_initializer",

@@ -13,7 +13,7 @@ from oneop.authoring import grad
 from oneop.authoring.kernels import compose
 from oneop.authoring.keys import cache_keys
 from oneop.authoring.rules import batching, effects, independence
-from oneop.jobs import passes
+from oneop.jobs.planning import passes
 from oneop.runtime import core as _runtime
 
 

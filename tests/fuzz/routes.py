@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 import oneop
 from oneop.errors import SbpError
-from oneop.jobs.session import current_session
+from oneop.jobs.training.session import current_session
 
 from .definitions import LOG
 from .observe import Difference, compare, observe

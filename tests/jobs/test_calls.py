@@ -96,7 +96,7 @@ def test_profile_leaves_variables_and_counts_alone(tmp_path):
 
 
 def snapshot():
-    from oneop.jobs.session import current_session
+    from oneop.jobs.training.session import current_session
 
     return {name: value.clone() for name, value in current_session().tensors()}
 

@@ -79,7 +79,7 @@ def test_load_reaches_jobs_that_are_traced(tmp_path):
     job = make_job()
     job(np.zeros(3, np.float32))
     file = oneop.checkpoint.save(tmp_path / "w.safetensors")
-    from oneop.jobs.session import current_session
+    from oneop.jobs.training.session import current_session
 
     current_session().variables["w"].value.fill_(5)
     np.testing.assert_array_equal(job(np.zeros(3, np.float32)), [5, 5, 5])
@@ -101,5 +101,6 @@ def test_files_that_do_not_fit(tmp_path):
     with pytest.raises(ArgumentError, match=r'variable "w" is torch.float32 \(3,\) in the file'):
         oneop.checkpoint.load(file)
     assert torch.equal(
-        dict(__import__("oneop.jobs.session", fromlist=["x"]).current_session().tensors())["variable/w"], torch.ones(4)
+        dict(__import__("oneop.jobs.training.session", fromlist=["x"]).current_session().tensors())["variable/w"],
+        torch.ones(4),
     )

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 import oneop
 from oneop import typing as tp
 from oneop.errors import ArgumentError
-from oneop.jobs.session import current_session
+from oneop.jobs.training.session import current_session
 
 PLACE = tp.Numpy.Placeholder((1,))
 ONE = np.ones(1, np.float32)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oneop.jobs.memory import ALIGNMENT, Lifetime, plan_memory
+from oneop.jobs.planning.memory import ALIGNMENT, Lifetime, plan_memory
 
 lifetimes = st.builds(
     lambda size, first, length: Lifetime(size, first, first + length),

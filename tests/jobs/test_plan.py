@@ -12,7 +12,7 @@ import torch.nn.functional as F
 import oneop
 from oneop import typing as tp
 from oneop.errors import ArgumentError
-from oneop.jobs.plan_view import PlanView
+from oneop.jobs.planning.plan_view import PlanView
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import torch
 import oneop
 from oneop import typing as tp
 from oneop.errors import ArgumentError, KernelNotFoundError
-from oneop.jobs.session import current_session
+from oneop.jobs.training.session import current_session
 
 PLACE = tp.Numpy.Placeholder((4,))
 

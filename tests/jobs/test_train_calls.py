@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import oneop
 from oneop import typing as tp
-from oneop.jobs.session import current_session
+from oneop.jobs.training.session import current_session
 
 
 class Falling:

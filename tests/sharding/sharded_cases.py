@@ -365,7 +365,9 @@ def jobs_in_the_consistent_view(mesh):
     for i in range(3):
         x = np.random.default_rng(i).standard_normal((8, 4)).astype(np.float32)
         np.testing.assert_allclose(one(x), many(x), rtol=1e-6, atol=1e-6)
-    many_w, one_w = (oneop.jobs.session.current_session().variables[f"{name}-w"].value for name in ("many", "one"))
+    many_w, one_w = (
+        oneop.jobs.training.session.current_session().variables[f"{name}-w"].value for name in ("many", "one")
+    )
     close(many_w, one_w)
 
     @oneop.global_function()

@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 from oneop import typing as tp
 from oneop.errors import ArgumentError
-from oneop.jobs.trace import InputSpec
+from oneop.jobs.planning.trace import InputSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,8 @@ from oneop.errors import ArgumentError
 from oneop.jobs.meeting import mark_spread
 
 if TYPE_CHECKING:
-    from oneop.jobs.optimizer import Optimizer
-    from oneop.jobs.session import VariableSpec
+    from oneop.jobs.training.optimizer import Optimizer
+    from oneop.jobs.training.session import VariableSpec
 
 _local = threading.local()
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from oneop.jobs.planner import JobPlan
-from oneop.jobs.program import BoundJob
+from oneop.jobs.planning.planner import JobPlan
+from oneop.jobs.planning.program import BoundJob
 from oneop.runtime.core import core
 
 

@@ -19,9 +19,9 @@ from oneop.jobs.function_config import FunctionConfig
 from oneop.jobs.job import Compilation, CompiledJob
 from oneop.jobs.meeting import refuse, refusing_traces
 from oneop.jobs.pending import LostErrors, Pending
-from oneop.jobs.plan_view import PlanView
-from oneop.jobs.profile import JobProfile, profile_job
-from oneop.jobs.trace import TracedJob, TraceRequest
+from oneop.jobs.planning.plan_view import PlanView
+from oneop.jobs.planning.profile import JobProfile, profile_job
+from oneop.jobs.planning.trace import TracedJob, TraceRequest
 from oneop.runtime.core import core
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from torch.utils import _pytree as pytree
 from oneop.errors import ArgumentError, described
 from oneop.jobs.job import Compilation, CompiledJob
 from oneop.jobs.meeting import refusing_traces
-from oneop.jobs.plan_view import PlanView
-from oneop.jobs.profile import JobProfile, profile_job
-from oneop.jobs.trace import InputSpec, TraceRequest
+from oneop.jobs.planning.plan_view import PlanView
+from oneop.jobs.planning.profile import JobProfile, profile_job
+from oneop.jobs.planning.trace import InputSpec, TraceRequest
 
 
 class TensorJob:

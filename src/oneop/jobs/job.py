@@ -13,16 +13,16 @@ from oneop.errors import ArgumentError
 from oneop.jobs.device import DeviceRunner
 from oneop.jobs.locks import no_modes, tracing_alone
 from oneop.jobs.meeting import refusing
-from oneop.jobs.passes import simplify
-from oneop.jobs.plan_view import PlanView
-from oneop.jobs.planner import JobPlan, plan_job
-from oneop.jobs.program import BoundJob, bind_job
+from oneop.jobs.planning.passes import simplify
+from oneop.jobs.planning.plan_view import PlanView
+from oneop.jobs.planning.planner import JobPlan, plan_job
+from oneop.jobs.planning.program import BoundJob, bind_job
+from oneop.jobs.planning.schema import is_op, is_ours
+from oneop.jobs.planning.trace import TracedJob, TraceRequest, trace_job
+from oneop.jobs.planning.write_back import check_changed_inputs
 from oneop.jobs.ranks import SpreadFunction
-from oneop.jobs.schedule import is_constant
-from oneop.jobs.schema import is_op, is_ours
-from oneop.jobs.session import Draft, Session, current_session
-from oneop.jobs.trace import TracedJob, TraceRequest, trace_job
-from oneop.jobs.write_back import check_changed_inputs
+from oneop.jobs.training.schedule import is_constant
+from oneop.jobs.training.session import Draft, Session, current_session
 from oneop.runtime.core import core
 
 BACKENDS = ("planned", "inductor", "eager")

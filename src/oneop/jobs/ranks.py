@@ -18,11 +18,11 @@ import torch.distributed as dist
 from oneop.authoring.keys.identity import identity_of
 from oneop.errors import ArgumentError, OpRuntimeError
 from oneop.jobs.meeting import Call, meet, refuse_values
-from oneop.jobs.schema import is_ours
+from oneop.jobs.planning.schema import is_ours
 from oneop.runtime.core import loaded_libraries
 
 if TYPE_CHECKING:
-    from oneop.jobs.trace import TracedJob
+    from oneop.jobs.planning.trace import TracedJob
 
 _spread_jobs: set[str] = set()
 

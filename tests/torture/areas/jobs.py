@@ -409,7 +409,7 @@ def run_round(seed: int, seconds: float = 6.0, subjects: int = 3) -> str:
 
 def finish(training):
     """Check that exactly the good steps counted."""
-    from oneop.jobs.session import current_session
+    from oneop.jobs.training.session import current_session
 
     value = current_session().variables["torture-w0"].value
     count = int(current_session().counts["torture_train"].value)

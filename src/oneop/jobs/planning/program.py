@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from oneop.jobs.planner import Buffer, JobPlan, Step, tensor_inputs
-from oneop.jobs.schema import (
+from oneop.jobs.planning.planner import Buffer, JobPlan, Step, tensor_inputs
+from oneop.jobs.planning.schema import (
     aten,
     changed_inputs,
     changed_results,

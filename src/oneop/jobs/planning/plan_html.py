@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from torch.fx import Node
 
-from oneop.jobs.plan_text import HEADER, size_text, step_row, summary, tensor_text
-from oneop.jobs.planner import Buffer, JobPlan, Step
+from oneop.jobs.planning.plan_text import HEADER, size_text, step_row, summary, tensor_text
+from oneop.jobs.planning.planner import Buffer, JobPlan, Step
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --kernel: #2f7ed8; --torch: #6b8e23; --python: #c0504d;

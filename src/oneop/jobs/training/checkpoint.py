@@ -20,7 +20,7 @@ import torch
 from oneop.errors import ArgumentError
 from oneop.jobs.locks import holding, tracing_alone
 from oneop.jobs.ranks import writes_checkpoints
-from oneop.jobs.session import Loaded, Session, StepCount, Variable, current_session
+from oneop.jobs.training.session import Loaded, Session, StepCount, Variable, current_session
 
 FILE_NAME = "oneop.safetensors"
 FORMAT = "2"  # 1: Adam's step count was one for each job

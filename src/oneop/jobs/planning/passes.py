@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from oneop.jobs.schema import (
+from oneop.jobs.planning.schema import (
     aten,
     changed_inputs,
     changes_layout,

@@ -22,14 +22,14 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.utils import _pytree as pytree
 
 from oneop.errors import ArgumentError
-from oneop.jobs.captured import unchanged_captures
 from oneop.jobs.consistent import ConsistentView, view_of
 from oneop.jobs.context import JobContext, Watch, tracing
 from oneop.jobs.locks import torch_tracing_alone
-from oneop.jobs.optimizer import Optimizer
-from oneop.jobs.schedule import is_constant
-from oneop.jobs.schema import changed_inputs, roots_of
-from oneop.jobs.session import Draft, StepCount, Variable, VariableSpec
+from oneop.jobs.planning.captured import unchanged_captures
+from oneop.jobs.planning.schema import changed_inputs, roots_of
+from oneop.jobs.training.optimizer import Optimizer
+from oneop.jobs.training.schedule import is_constant
+from oneop.jobs.training.session import Draft, StepCount, Variable, VariableSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from oneop.jobs.plan_text import HEADER, step_row, summary
-from oneop.jobs.planner import JobPlan
+from oneop.jobs.planning.plan_text import HEADER, step_row, summary
+from oneop.jobs.planning.planner import JobPlan
 
 
 class PlanView:
@@ -26,7 +26,7 @@ class PlanView:
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
         """Write a page that needs nothing else: the graph, the memory over time, the kernel of each step."""
-        from oneop.jobs.plan_html import render_plan  # late: pages are rare
+        from oneop.jobs.planning.plan_html import render_plan  # late: pages are rare
 
         target = Path(path)
         target.write_text(render_plan(self.plan, self.note), encoding="utf-8")

@@ -16,10 +16,10 @@ import torch
 
 from oneop.errors import ArgumentError
 from oneop.jobs.context import require_context
-from oneop.jobs.schedule import CosineScheduler as CosineScheduler
-from oneop.jobs.schedule import PiecewiseConstantScheduler as PiecewiseConstantScheduler
-from oneop.jobs.schedule import Schedule, as_schedule
-from oneop.jobs.schedule import warmup as warmup
+from oneop.jobs.training.schedule import CosineScheduler as CosineScheduler
+from oneop.jobs.training.schedule import PiecewiseConstantScheduler as PiecewiseConstantScheduler
+from oneop.jobs.training.schedule import Schedule, as_schedule
+from oneop.jobs.training.schedule import warmup as warmup
 
 State = dict[str, torch.Tensor]
 

@@ -14,8 +14,8 @@ import torch
 from torch.fx import Node
 
 from oneop.errors import ArgumentError, KernelNotFoundError
-from oneop.jobs.memory import Lifetime, MemoryPlan, plan_memory
-from oneop.jobs.schema import (
+from oneop.jobs.planning.memory import Lifetime, MemoryPlan, plan_memory
+from oneop.jobs.planning.schema import (
     CONSTANT_MAKERS,
     changed_inputs,
     changed_results,
@@ -29,7 +29,7 @@ from oneop.jobs.schema import (
     out_variant,
     tensors_of,
 )
-from oneop.jobs.trace import TracedJob
+from oneop.jobs.planning.trace import TracedJob
 from oneop.runtime.core import core, dtypes_of
 
 FOREVER = 1 << 60

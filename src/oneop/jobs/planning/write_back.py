@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from oneop.errors import ArgumentError
-from oneop.jobs.trace import TracedJob
+from oneop.jobs.planning.trace import TracedJob
 
 #: How hard numpy may look for a common element of two tensors before they count as sharing memory.
 _EFFORT = 10_000

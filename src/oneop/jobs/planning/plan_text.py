@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from oneop.jobs.planner import FOREVER, Buffer, JobPlan, Step
+from oneop.jobs.planning.planner import FOREVER, Buffer, JobPlan, Step
 
 HEADER = ("step", "kind", "op", "results", "place", "alive", "in place", "kernel")
 

@@ -8,8 +8,8 @@ import torch
 
 from oneop.errors import ArgumentError
 from oneop.jobs.context import Watch, require_context
-from oneop.jobs.initializers import Initializer, zeros_initializer
-from oneop.jobs.session import VariableSpec
+from oneop.jobs.training.initializers import Initializer, zeros_initializer
+from oneop.jobs.training.session import VariableSpec
 
 
 def get_variable(

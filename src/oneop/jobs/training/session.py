@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from oneop.errors import ArgumentError
-from oneop.jobs.initializers import Initializer
 from oneop.jobs.locks import holding
+from oneop.jobs.training.initializers import Initializer
 from oneop.runtime.core import core
 
 

@@ -1,0 +1,1 @@
+"""What train jobs need: variables, optimizers, learning rates, checkpoints."""
