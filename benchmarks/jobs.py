@@ -33,7 +33,7 @@ def measure(options: argparse.Namespace) -> Section:
     torch.set_num_threads(1)
     section = Section(name="jobs", title="planned jobs, numpy in to numpy out, one thread")
     section.notes.append(
-        "torch's peers call the same C++ op of ours; jax, where installed, the same loop through jax.ffi"
+        "torch's peers call the same C++ op of oneop; jax, where installed, the same loop through jax.ffi"
     )
     chains = {}
     for n in (8, 100_000):

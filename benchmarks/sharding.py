@@ -124,7 +124,7 @@ def _first_table(ours: Any, rounds: int) -> Table:
 
 
 def _scale(section: Section, rounds: int) -> dict[int, float]:
-    """Forward and backward of a deep block, planned anew and known, on ever larger meshes. Returns planning times."""
+    """Forward and backward of a deep block, planned again and known, on ever larger meshes. Returns planning times."""
     block = _example()
     planned: dict[int, float] = {}
     timings = []
@@ -132,7 +132,7 @@ def _scale(section: Section, rounds: int) -> dict[int, float]:
         with fake_ranks(ranks):
             cold, warm, placements = _run_block(block, ranks, rounds)
         planned[ranks] = min(cold) - min(warm)
-        timings.append(Timing(name=f"{ranks} ranks, planned anew", samples=tuple(cold)))
+        timings.append(Timing(name=f"{ranks} ranks, planned again", samples=tuple(cold)))
         timings.append(Timing(name=f"{ranks} ranks, known", samples=tuple(warm)))
         section.notes.append(f"{ranks} ranks: planning {planned[ranks] * 1e3:.0f} ms; {placements}")
     title = f"forward and backward of {LAYERS} layers, data x tensor parallel (ranks / 4 x 4)"

@@ -1,4 +1,4 @@
-"""The seeds' way to call an op from Python: `user_op_builder(name).Op(...).Input(...).Output(...).Build()`."""
+"""OneFlow's way to call an op from Python: `user_op_builder(name).Op(...).Input(...).Output(...).Build()`."""
 
 from __future__ import annotations
 

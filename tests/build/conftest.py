@@ -33,7 +33,7 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """A g++ that writes down what it is run for; calling the fixture returns that and starts anew."""
+    """A g++ that writes down what it is run for; calling the fixture returns that and starts again."""
     log = tmp_path / "runs.txt"
     script = tmp_path / "counting-g++"
     script.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec g++ "$@"\n')

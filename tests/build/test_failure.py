@@ -168,7 +168,7 @@ def test_a_compiler_that_runs_out_of_space(project, tmp_path, monkeypatch):
 
 
 def test_files_may_not_grow(project, start):
-    """A limit of the shell, which ends a compiler with a signal and a write of ours with an error."""
+    """A limit of the shell, which ends a compiler with a signal and a write of oneop with an error."""
     (project / "a.cpp").write_text("int x[100000] = {1};\n")
     code = (
         "import resource, signal; from oneop._build.library import build; from oneop.errors import BuildError\n"

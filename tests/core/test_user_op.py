@@ -1,4 +1,4 @@
-"""`user_op_builder`, as the seeds call ops."""
+"""`user_op_builder`, as the OneFlow documents call ops."""
 
 import pytest
 import torch

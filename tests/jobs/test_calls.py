@@ -302,7 +302,7 @@ def test_jobs_that_wait_for_each_other_are_told():
         return call
 
     in_threads(run("a"), run("b"))
-    assert len(refused) == 1 and "this call would wait for ever" in refused[0]
+    assert len(refused) == 1 and "this call would wait forever" in refused[0]
     for job in jobs.values():
         np.testing.assert_array_equal(job(filled(2)), filled(2))
 

@@ -66,7 +66,7 @@ def test_same_records(name, defines, tmp_path):
 def test_refuses_the_same(case, tmp_path):
     """What we refuse as TableGen is refused by llvm-tblgen too."""
     if case.ours_only:
-        pytest.skip("a rule of ours, not of TableGen")
+        pytest.skip("a rule of oneop, not of TableGen")
     path = tmp_path / "bad.td"
     path.write_text('include "prelude.td"\n' + case.text)
     assert oracle(path).returncode != 0

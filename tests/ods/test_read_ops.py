@@ -50,7 +50,7 @@ def test_an_op_with_everything():
     assert pool2.flags == () and pool2.attrs[0].cpp_type == "double"
 
 
-def test_upstream_includes_are_the_prelude(tmp_path):
+def test_includes_of_oneflow_are_the_prelude(tmp_path):
     (tmp_path / "ops.td").write_text(
         'include "OneFlow/OneFlowBase.td"\ninclude "/mlir/IR/OpBase.td"\ndef OneFlow_AOp : OneFlow_BaseOp<"a">;\n'
     )

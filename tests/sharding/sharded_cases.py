@@ -537,7 +537,7 @@ def a_rank_that_refuses_its_call_tells_the_others(mesh):
     graph = Planned()
     batch, short = torch.ones(8, 4), torch.ones(6, 4)
     close(graph(batch), batch)
-    text = refused(lambda: graph(short if is_other else batch))  # which that rank plans anew
+    text = refused(lambda: graph(short if is_other else batch))  # which that rank plans again
     assert "rank 1 makes another call than rank 0" in text, text
     assert 'rank 0: job "Planned", step 1, on float32[8, 4]' in text, text
     assert 'rank 1: job "Planned", step 0, on float32[6, 4]' in text, text

@@ -166,7 +166,7 @@ void JobLock::wake_next() {
 }
 
 // With the table's mutex, kWaitedForBit set: takes the lock if it is free. A shared holder does not
-// pass one that waits for it exclusively, or that one might wait for ever.
+// pass one that waits for it exclusively, or that one might wait forever.
 bool JobLock::take_between_waiters(Mode mode, const Waiter* self) {
   if (mode == Mode::kShared) {
     for (const Waiter* waiter : queue_) {
@@ -202,7 +202,7 @@ void JobLock::wait(Mode mode) {
       all.unlock();
       throw Error("ArgumentError",
                   what_ +
-                      ": this call would wait for ever\n  two threads run jobs whose kernels or "
+                      ": this call would wait forever\n  two threads run jobs whose kernels or "
                       "callbacks call jobs, and each has what the other one needs\n  let "
                       "kernels call plain functions instead of jobs");
     }

@@ -26,7 +26,7 @@ void warn_once(const std::string& op, c10::Device device) {
     }
   }
   const std::string text = "op " + in_quotes(op) + " has no kernel for " + device.str() +
-                           ": it runs on the cpu, and its tensors are copied to and fro";
+                           ": it runs on the cpu, and its tensors are copied back and forth";
   Gil gil;
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) {  // warnings are errors here
     python_error error;

@@ -102,7 +102,7 @@ void refuse_seed_while_traced() {
   if (current_replay != nullptr || is_traced() || is_batched()) {
     throw Error("OpNotImplementedError",
                 "a functor asks for or sets the seed of a random generator while it is traced or "
-                "batched: the seed of now would stay for ever\n  draw numbers with random64()");
+                "batched: the seed of now would stay forever\n  draw numbers with random64()");
   }
 }
 

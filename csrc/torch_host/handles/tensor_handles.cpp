@@ -38,7 +38,7 @@ int32_t describe(oneop_handle handle, oneop_tensor* out, oneop_status* status) {
 }
 
 // The numbers behind symbolic sizes. Each is guarded: torch compiles again for other sizes. Lists
-// are kept for ever, because a view lives as long as its handle, and there are only as many as a
+// are kept forever, because a view lives as long as its handle, and there are only as many as a
 // process traces different shapes.
 int64_t* guarded(c10::SymIntArrayRef symbols) {
   std::vector<int64_t> sizes;

@@ -38,7 +38,7 @@ class JobProgram {
  public:
   explicit JobProgram(std::shared_ptr<JobGate> gate) : gate_(std::move(gate)) {}
 
-  // An op of ours: its kernel is called directly. `args` are those of the torch op, `outputs` the
+  // An op of oneop: its kernel is called directly. `args` are those of the torch op, `outputs` the
   // buffers it fills.
   void add_op(const std::string& name, const torch::jit::Stack& args,
               const std::vector<at::Tensor>& outputs, const at::Tensor& tmp);
@@ -91,7 +91,7 @@ class JobProgram {
   std::vector<Step> steps_;
   size_t failed_at_ = 0;
   bool holds_gil_ = true;
-  std::optional<c10::Device> device_;  // where kernels of ours have a stream
+  std::optional<c10::Device> device_;  // where oneop kernels have a stream
   void* stream_ = nullptr;
 };
 

@@ -193,7 +193,7 @@ def _register_kernel(op: str, function: Callable[..., Any], path: Path) -> None:
             devices=("cpu",),
             dtypes=({},),
             priority=0,
-            # The seeds' ops say by an attribute that they mean the Python kernel.
+            # OneFlow's ops say by an attribute that they mean the Python kernel.
             when=(lambda raw, values: values["device_sub_tag"] == "py") if has_tag else None,
             when_text='device_sub_tag == "py"' if has_tag else "",
             fields={

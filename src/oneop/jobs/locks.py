@@ -52,7 +52,7 @@ def _tracing_lock() -> Any:
 def torch_tracing_alone() -> Iterator[None]:
     """Keep torch.compile from tracing on other threads: torch's tracers patch `torch.nn.Module` for the whole process.
 
-    Nothing of ours is waited for inside.
+    Inside, nothing waits for a lock of oneop.
     """
     module = sys.modules.get("torch._dynamo.convert_frame")
     with module.compile_lock if module is not None else contextlib.nullcontext():

@@ -1,7 +1,7 @@
 """Jobs on several ranks: all must run one program on one batch, and an error says which rank, job and step it was.
 
 Each rank traces its own graph. Where graphs, attributes, rates, variables or op libraries differ, collectives would mix
-up what does not belong together, or wait for ever. So the ranks compare what they have: the program at the first call
+up what does not belong together, or wait forever. So the ranks compare what they have: the program at the first call
 of a job, the inputs and the learning rate at each (meeting.py).
 """
 

@@ -20,7 +20,7 @@ def placement(device_tag: str, machine_device_ids: str | Sequence[str] = "0:0") 
     """Put what follows on a device: "cpu", "gpu" or "cuda"; "0:1" is machine 0, device 1.
 
     "0:0-3" are four devices: the whole job runs on them in the consistent view, one rank for each, if the program was
-    started so; in a single process they mean the first one. As upstream does, a GPU placement means the CPU where torch
+    started so; in a single process they mean the first one. As OneFlow does, a GPU placement means the CPU where torch
     has no CUDA device.
     """
     device = parse_placement(device_tag, machine_device_ids)

@@ -101,7 +101,7 @@ def _as_type(value: object, type: str) -> object:
         return bool(value) if value in (0, 1) else NotOfType("is no bool")
     if type in ("int32", "int64"):
         bits = 31 if type == "int32" else 63
-        if isinstance(value, float) and not value.is_integer():  # upstream has whole ones: "0."
+        if isinstance(value, float) and not value.is_integer():  # OneFlow has whole ones: "0."
             return NotOfType(f"is no {type}")
         return int(value) if -(2**bits) <= value < 2**bits else NotOfType(f"is out of the range of {type}")
     if type == "float" and _FLOAT32_MAX < abs(value) < math.inf:

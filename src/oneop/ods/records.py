@@ -82,7 +82,7 @@ class TemplateArg:
 
 
 class Class:
-    """A class: its parameters, parents and items, applied anew to each record."""
+    """A class: its parameters, parents and items, applied again to each record."""
 
     __slots__ = ("ancestors", "at", "complete", "fields", "items", "name", "parents", "template", "weak")
 

@@ -25,7 +25,7 @@ def find_function(name: str) -> Function:
 
 
 def _trace_functions(dynamo: Any) -> None:
-    """Have compiled functions record calls of ours; what a functor calls is traced below that.
+    """Have compiled functions record calls of oneop functions; what a functor calls is traced below that.
 
     Programs hold functions from before the compiler was imported, so all that there are are made known to it.
     """

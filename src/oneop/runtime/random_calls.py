@@ -3,7 +3,7 @@
 A functor that draws `generator->random64()` sees a number in C++, and what it does with it no tracer can follow. So
 while its call is recorded (torch.compile, export, make_fx, a job) or batched (vmap), two ops stand for it:
 
-- `random64` draws from the generator: anew at each run, seeded by `torch.manual_seed`, replayed by activation
+- `random64` draws from the generator: new numbers at each run, seeded by `torch.manual_seed`, replayed by activation
   checkpointing, and following vmap's `randomness`;
 - `call` runs the functor with these numbers in place of the generator's. It is a function of its arguments, so
   compilers may move and repeat it. Its gradient runs the functor again, with the same numbers.

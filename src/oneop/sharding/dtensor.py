@@ -130,7 +130,7 @@ def _register_one(name: str) -> None:
     op, overload = get_op(name), find_op(name).overload
     propagator = DTensor._op_dispatcher.sharding_propagator
     before = propagator.op_strategy_funcs.get(overload)
-    # DTensor's memory belongs to threads and cannot be cleared for all of them. So an op that is defined anew after it
+    # DTensor's memory belongs to threads and cannot be cleared for all of them. So an op that is redefined after it
     # was asked goes by this file's own memory from then on.
     is_outdated = isinstance(before, _Strategy) and (before.was_asked or before.is_outdated)
     propagator.register_op_strategy(overload, _Strategy(op, overload, is_outdated), _key_of(op, _first_reads(op)))

@@ -68,7 +68,7 @@ class Random:
 
 
 class _Functions:
-    """Functions by name: ops of ours or what stands for them."""
+    """Functions by name: ops of oneop or what stands for them."""
 
     def __init__(self, references: Mapping[str, Callable[..., Any]], ours: bool) -> None:
         self._references = references

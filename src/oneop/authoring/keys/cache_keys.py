@@ -99,7 +99,7 @@ def _forget_compiled(names: Iterable[str]) -> None:
     dynamo: Any = sys.modules.get("torch._dynamo")
     if dynamo is None:
         return
-    # A thread that compiles now may be waiting for whoever calls us to let go of a lock, so this cannot wait for ever.
+    # A thread that compiles now may be waiting for whoever calls us to let go of a lock, so this cannot wait forever.
     lock = dynamo.convert_frame.compile_lock
     if lock.acquire(timeout=60):
         try:

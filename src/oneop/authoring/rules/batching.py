@@ -26,7 +26,7 @@ from oneop.errors import OpNotImplementedError, OpRuntimeError
 from oneop.runtime.core import core
 from oneop.sbp import SPLIT, Sbp
 
-#: torch asks through one function for each name, for ever.
+#: torch asks through one function for each name, forever.
 _attached: set[str] = set()
 _random_attached: set[str] = set()
 

@@ -29,7 +29,7 @@ from oneop.sbp import BROADCAST, SPLIT, Sbp
 
 _MOST_ELEMENTS = 1 << 16
 _LONG_PROOF = 2.0  # seconds after which no larger inputs are tried
-_MOST_PROOFS = 256  # of one op; attributes that differ at every call would be proved for ever
+_MOST_PROOFS = 256  # of one op; attributes that differ at every call would be proved forever
 
 #: What was proved (True) or could not be tried (False), for each op; dropped when it changes.
 _answers: dict[str, dict[object, bool]] = {}

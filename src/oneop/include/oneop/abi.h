@@ -326,7 +326,7 @@ typedef struct oneop_host {
    */
   int32_t (*view)(oneop_handle tensor, oneop_tensor* out, oneop_status* status);
   int32_t (*requires_grad)(oneop_handle tensor);
-  /* An op for oneop_call.op; it stays valid for ever. Null after reporting an error. */
+  /* An op for oneop_call.op; it stays valid forever. Null after reporting an error. */
   const void* (*find_op)(const char* op_type_name, oneop_status* status);
   /* Runs an op; `outputs` gets num_outputs handles that the caller owns. */
   int32_t (*dispatch)(const oneop_call* call, oneop_handle* outputs, oneop_status* status);
@@ -619,7 +619,7 @@ typedef struct oneop_library {
 
 /* ---- The one exported symbol ---- */
 
-/* Frozen for ever. The host fills in its half and calls; the library fills in its own, and
+/* Frozen forever. The host fills in its half and calls; the library fills in its own, and
  * `library` if it can serve this host. Each side then judges the other's version. */
 typedef struct oneop_handshake {
   uint32_t size;

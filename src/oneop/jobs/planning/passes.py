@@ -108,7 +108,7 @@ def drop_dead(graph: Graph) -> None:
 def merge_common(graph: Graph) -> None:
     """Let equal calls of pure ops share one result.
 
-    Ops of ours are left alone, since a kernel may keep state, and so is whatever touches a tensor that is changed in
+    Ops of oneop are left alone, since a kernel may keep state, and so is whatever touches a tensor that is changed in
     place before, or makes one that is changed later: each change is meant for its own.
     """
     roots = roots_of(graph)

@@ -52,7 +52,7 @@ def _text(value: object) -> str:
 
 def _key() -> str:
     names = {
-        "kernel": "a kernel of ours",
+        "kernel": "a oneop kernel",
         "torch": "a torch op into its buffer",
         "python": "a torch op that allocates",
         "cpu": "a kernel on the CPU in a job on a GPU, with copies",

@@ -137,7 +137,7 @@ class _Planner:
     # --- lifetimes --------------------------------------------------------------------------------------------------
 
     def _find_last_uses(self) -> dict[Node, int]:
-        """Return the last step at which each tensor, or a view of it, is used; results live for ever."""
+        """Return the last step at which each tensor, or a view of it, is used; results live forever."""
         last: dict[Node, int] = {}
         for i, node in reversed(list(enumerate(self.nodes))):
             end = FOREVER if node.op == "output" else max(i, last.get(node, i) if self._hands_on(node) else i)
@@ -359,7 +359,7 @@ def _choose_place(node: Node, device: torch.device) -> tuple[dict[str, Any], str
 
 
 def describe_call(node: Node, device_type: str) -> dict[str, Any]:
-    """Return what the core says about a call of an op of ours: kernel, scratch, in-place proposals."""
+    """Return what the core says about a call of an op of oneop: kernel, scratch, in-place proposals."""
     from oneop.registry import get_op
 
     op = get_op(node.target._opname)  # type: ignore[union-attr]

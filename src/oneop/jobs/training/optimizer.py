@@ -4,7 +4,7 @@ All that an optimizer keeps belongs to one variable, Adam's step count too, as i
 job trains the variable, or how that job is called.
 
 A loss of several elements counts as its mean: the gradients that reach the update are those of the sum, divided by the
-number of elements, as upstream does. `watch_diff` shows them before that division.
+number of elements, as OneFlow does. `watch_diff` shows them before that division.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Adam(Optimizer):
         grad_clipping: GradClipping | None = None,
         weight_decay: float = 0.0,
     ) -> None:
-        """Take the schedule and Adam's constants. Bias correction, off by default upstream, is always on."""
+        """Take the schedule and Adam's constants. Bias correction, off by default OneFlow, is always on."""
         super().__init__(lr_scheduler, loss_scale_factor, grad_clipping)
         if not do_bias_correction:
             raise ArgumentError(f"{type(self).__name__}: do_bias_correction=False is not supported")

@@ -11,7 +11,7 @@ namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
 // Calls `fn` and gives what the slot wants: authors return void, int or a base pointer where
-// upstream's std::function would have converted.
+// OneFlow's std::function would have converted.
 template <class R, class F, class... A>
 R CallAs(F& fn, A&&... args) {
   using Got = decltype(fn(std::forward<A>(args)...));

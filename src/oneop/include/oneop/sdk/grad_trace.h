@@ -176,7 +176,7 @@ class GradTrace final : public Recorder {
     return symbol->tensor;
   }
 
-  // Puts numbers of blobs in the place of tensors; false for a tensor that is none of ours.
+  // Puts numbers of blobs in the place of tensors; false for a tensor that is none of oneop's.
   bool ToBlobs(oneop_value* value, std::vector<int64_t>* list) const {
     if (value->kind == ONEOP_VALUE_TENSOR) {
       if (!IsOurs(value->value.tensor)) {

@@ -22,7 +22,7 @@ inline const oneop_host* Host() {
 }
 inline bool HostHas(size_t offset) { return Host()->size > offset; }
 
-// Where a function of the host's puts its error; thrown as an exception of ours.
+// Where a function of the host's puts its error; thrown as an exception of oneop.
 struct HostStatus {
   oneop_status status;
   std::string text;

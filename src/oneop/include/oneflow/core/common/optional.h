@@ -18,7 +18,7 @@ class Optional {
   using Held = std::conditional_t<kByValue, T, std::shared_ptr<T>>;
 
   Optional() = default;
-  Optional(NullOptType) {}  // NOLINT: implicit, as upstream
+  Optional(NullOptType) {}  // NOLINT: implicit, as OneFlow
   Optional(const T& value)  // NOLINT
       : has_(true) {
     if constexpr (kByValue) {

@@ -10,7 +10,7 @@ class Scalar {
  public:
   Scalar() : Scalar(int64_t{0}) {}
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Scalar(T value) {  // NOLINT: implicit, as upstream
+  Scalar(T value) {  // NOLINT: implicit, as OneFlow
     if constexpr (std::is_floating_point_v<T>) {
       value_.kind = ONEOP_VALUE_FLOAT;
       value_.value.f = static_cast<double>(value);

@@ -185,7 +185,7 @@ class ShapeView : public ::oneop::sdk::ShapeReader<ShapeView> {
  public:
   ShapeView() = default;
   ShapeView(const int64_t* dims, int64_t ndim) : dims_(dims), ndim_(ndim) {}
-  ShapeView(const Shape& shape)  // NOLINT: implicit, as upstream
+  ShapeView(const Shape& shape)  // NOLINT: implicit, as OneFlow
       : dims_(shape.ptr()), ndim_(shape.NumAxes()) {}
 
   void ToShape(Shape* shape) const { shape->assign(begin(), end()); }

@@ -19,7 +19,7 @@ inline int32_t BlocksNum4ThreadsNum(const int64_t n) {
                               : blocks < kCudaMaxBlocksNum ? blocks
                                                            : kCudaMaxBlocksNum);
 }
-// Upstream asks the device for its number of multiprocessors; a grid-stride loop is right with any
+// OneFlow asks the device for its number of multiprocessors; a grid-stride loop is right with any
 // grid.
 inline int32_t SMBlocksNum4ThreadsNum(const int64_t n) { return BlocksNum4ThreadsNum(n); }
 

@@ -84,7 +84,7 @@ oneflow::Maybe<T> ReadAttr(const oneop_attr* attr, std::string_view name) {
 
 namespace oneflow ONEOP_HIDDEN {
 
-// JUST(map.GetAttr<std::string>("a")) is the value itself, as upstream.
+// JUST(map.GetAttr<std::string>("a")) is the value itself, as OneFlow.
 template <class T>
 struct AttrMaybe {
   Maybe<T> held;

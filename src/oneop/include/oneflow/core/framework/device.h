@@ -11,7 +11,7 @@ template <class T>
 class Symbol {
  public:
   Symbol() = default;
-  Symbol(const T& value) : value_(value) {}  // NOLINT: implicit, as upstream
+  Symbol(const T& value) : value_(value) {}  // NOLINT: implicit, as OneFlow
   const T& operator*() const { return value_; }
   const T* operator->() const { return &value_; }
   explicit operator bool() const { return true; }

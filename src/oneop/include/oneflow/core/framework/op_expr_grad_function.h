@@ -100,7 +100,7 @@ class OneopEagerGrad {
         const bool has_grad =
             frame->output_has_grad == nullptr || frame->output_has_grad[output] != 0;
         // An integer output has no gradient, and authors of classes need not ask: it is zero, as
-        // upstream's is. A step that nobody uses is dropped.
+        // OneFlow's is. A step that nobody uses is dropped.
         out_grads.push_back(has_grad ? trace.NewTensor(i + num_outputs, meta, false)
                                      : ZerosLike(outputs.back()));
       }

@@ -7,7 +7,7 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-// <op>/<argument>_<index>, as upstream names the tensors of a graph.
+// <op>/<argument>_<index>, as OneFlow names the tensors of a graph.
 ONEOP_COLD inline std::string BlobName(std::string_view op, std::string_view arg, int32_t index) {
   std::string name(op);
   name.append("/").append(arg).append("_");

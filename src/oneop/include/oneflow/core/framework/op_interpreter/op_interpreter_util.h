@@ -33,10 +33,10 @@ inline void RunCall(oneop_call& call, oneop_handle* outputs, Find find) {
 namespace oneflow ONEOP_HIDDEN {
 namespace one {
 
-// Attributes of a call, and the device of one without tensors. Upstream adds placement and state;
+// Attributes of a call, and the device of one without tensors. OneFlow adds placement and state;
 // here these are torch's business.
 struct OpExprInterpContext {
-  OpExprInterpContext(const MutableAttrMap& map) : attrs(&map) {}  // NOLINT: implicit, as upstream
+  OpExprInterpContext(const MutableAttrMap& map) : attrs(&map) {}  // NOLINT: implicit, as OneFlow
   OpExprInterpContext(const MutableAttrMap& map, const Symbol<Device>& device) : attrs(&map) {
     device_type = device->enum_type();
     device_index = static_cast<int32_t>(device->device_id());
@@ -97,7 +97,7 @@ class OpInterpUtil {
     return RunOn<T>(op, HandlesOf(inputs), inputs.size(), context);
   }
 
-  // Upstream's form for in-place calls: a result is written into the tensor that `outputs` holds at
+  // OneFlow's form for in-place calls: a result is written into the tensor that `outputs` holds at
   // its place; where it holds none, it gets the result.
   static Maybe<void> Dispatch(const OpExpr& op, const TensorTuple& inputs, TensorTuple* outputs) {
     return RunInto(op, inputs, outputs, {});
