@@ -5,15 +5,10 @@ from __future__ import annotations
 import keyword
 from collections.abc import Sequence
 
+from oneop.model.attributes import BY_NAME
 from oneop.registry import ArgDef, AttrDef, OpDef
 
 HEAD = "# Made by `oneop gen`; do not edit.\n"
-_TYPES = {
-    **dict.fromkeys(("int32", "int64"), "int"),
-    **dict.fromkeys(("float", "double"), "float"),
-    **{"bool": "bool", "string": "str", "bytes": "bytes", "complex": "complex", "dtype": "torch.dtype"},
-    "shape": "Sequence[int]",
-}
 
 
 def stubs(ops: Sequence[OpDef]) -> str:
@@ -38,9 +33,7 @@ def _input(arg: ArgDef, may_be_left_out: bool) -> str:
 
 
 def _attribute(attr: AttrDef) -> str:
-    is_list = attr.type.startswith("list of ")
-    one = _TYPES.get(attr.type.removeprefix("list of "), "object")
-    return f"{_safe(attr.name)}: {f'Sequence[{one}]' if is_list else one}{' = ...' if attr.has_default else ''}"
+    return f"{_safe(attr.name)}: {BY_NAME[attr.type].stub}{' = ...' if attr.has_default else ''}"
 
 
 def _result(op: OpDef) -> str:

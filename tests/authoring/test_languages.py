@@ -13,6 +13,8 @@ from torch.autograd import gradcheck, gradgradcheck
 
 import oneop
 from oneop.errors import BuildError, OpRuntimeError, OpTypeError, OpValueError, RegistrationError
+from oneop.model.attributes import BY_SCHEMA
+from oneop.model.dtypes import DTYPES
 
 
 def define(name, **options):
@@ -223,6 +225,69 @@ def test_cpp_text():
     assert "not_there" in str(error.value)
     with pytest.raises(RegistrationError, match="a source kernel cannot have dtype"):
         op.register_source("cpu", BODY, dtypes=torch.complex64)
+
+
+def test_cpp_text_sees_attributes_of_every_type():
+    """An op with one attribute of each type, all read by name in C++."""
+    values = {
+        "int32": -3,
+        "int": 2**40,
+        "bool": True,
+        "float32": 0.5,
+        "float": 0.25,
+        "str": "ab",
+        "shape": (2, 3),
+        "dtype": torch.int64,
+        "int32[]": [1, 2],
+        "int[]": [5],
+        "float[]": [0.5, 1.5],
+        "dtype[]": [torch.float32, torch.bool],
+        "shape[]": [(1, 2), (4,)],
+        "str[]": ["x", "yz"],
+        "complex": 1.5 - 2j,
+        "bytes": b"\x00\xff!",
+    }
+    assert set(values) == set(BY_SCHEMA)
+    names = {kind: f"a{i}" for i, kind in enumerate(values)}
+    op = oneop.define(
+        f"l_every_type(Tensor x, *, {', '.join(f'{kind} {name}' for kind, name in names.items())}) -> Tensor y",
+        infer="elementwise",
+        differentiable=False,
+    )
+    reads = {
+        **dict.fromkeys(("int32", "int", "bool", "float32", "float"), "static_cast<double>({0})"),
+        **dict.fromkeys(("str", "bytes"), "{0}.size() + static_cast<unsigned char>({0}[1])"),
+        "shape": "{0}.At(1)",
+        "dtype": "static_cast<int>({0})",
+        **dict.fromkeys(("int32[]", "int[]", "float[]"), "{0}.back()"),
+        "dtype[]": "static_cast<int>({0}[1])",
+        "shape[]": "{0}[1].At(0)",
+        "str[]": "{0}[1].size()",
+        "complex": "{0}.real() + 10 * {0}.imag()",
+    }
+    body = "\n".join(f"y[{i}] = {reads[kind].format(name)};" for i, (kind, name) in enumerate(names.items()))
+    op.register_source("cpu", body, dtypes=torch.float64)
+    y = op(torch.zeros(len(values), dtype=torch.float64), **{names[kind]: value for kind, value in values.items()})
+    codes = {dtype.name: dtype.code for dtype in DTYPES}
+    expected = [
+        -3,
+        2**40,
+        1,
+        0.5,
+        0.25,
+        2 + ord("b"),
+        3,
+        codes["int64"],
+        2,
+        5,
+        1.5,
+        codes["bool"],
+        4,
+        2,
+        -18.5,
+        3 + 255,
+    ]
+    assert y.tolist() == expected
 
 
 def test_threads_of_all_kinds():

@@ -15,8 +15,9 @@ import torch
 from oneop.authoring.binding import Source
 from oneop.authoring.rules import infer as inference
 from oneop.authoring.rules.sbp_entries import SbpRule, Signature
-from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
+from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import TensorSpec, watched
+from oneop.model.attributes import BY_SCHEMA
 from oneop.runtime.core import core, forget_ops, tell_defined
 
 NO_GRAD, CPU_ONLY, ANY_STRIDES, RANDOM, SIDE_EFFECT = 1, 2, 4, 8, 16  # the plugin ABI's flags of an op
@@ -172,7 +173,7 @@ def _describe_op(op: OpPage) -> dict[str, Any]:
         "inputs": [_describe_arg(arg) for arg in op.schema.inputs],
         "outputs": [_describe_arg(arg) for arg in op.schema.outputs],
         "attrs": [
-            {"name": a.name, "type": ATTR_TYPES[a.type][0], "has_default": a.has_default, "default": a.default}
+            {"name": a.name, "type": BY_SCHEMA[a.type].code, "has_default": a.has_default, "default": a.default}
             for a in op.schema.attrs
         ],
         "infer": inference.entry(op.schema, op.infer, op.check) if op.infer else None,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oneop.authoring.schema import Arg, Attr, Schema
+from oneop.model.attributes import BY_NAME
 
 if TYPE_CHECKING:
     from oneop import _core
-
-_TYPES = {"int64": "int", "double": "float", "float": "float32", "string": "str", "list of int64": "int[]"}
-_TYPES |= {"list of int32": "int32[]", "list of float": "float[]", "list of dtype": "dtype[]"}
-_TYPES |= {"list of shape": "shape[]", "list of string": "str[]"}
 
 
 def schema_from_info(info: _core.OpInfo) -> Schema:
@@ -31,7 +28,7 @@ def schema_from_info(info: _core.OpInfo) -> Schema:
         name=info["name"],
         inputs=tuple(arg(of) for of in info["inputs"]),
         attrs=tuple(
-            Attr(name=attr["name"], type=_TYPES.get(attr["type"], attr["type"]), has_default=attr["has_default"])
+            Attr(name=attr["name"], type=BY_NAME[attr["type"]].schema, has_default=attr["has_default"])
             for attr in info["attrs"]
         ),
         outputs=tuple(arg(of) for of in info["outputs"]),

@@ -10,26 +10,8 @@ from dataclasses import dataclass
 import torch
 
 from oneop.errors import RegistrationError, described
+from oneop.model.attributes import BY_SCHEMA
 
-#: Attribute types: how a schema spells them, the plugin ABI's code, what Python calls them.
-ATTR_TYPES: dict[str, tuple[int, object]] = {
-    "int32": (1, int),
-    "int": (2, int),
-    "bool": (3, bool),
-    "float32": (4, float),
-    "float": (5, float),
-    "str": (6, str),
-    "shape": (7, tuple[int, ...]),
-    "dtype": (8, torch.dtype),
-    "int32[]": (9, list[int]),
-    "int[]": (10, list[int]),
-    "float[]": (11, list[float]),
-    "dtype[]": (12, list[torch.dtype]),
-    "shape[]": (13, list[tuple[int, ...]]),
-    "str[]": (14, list[str]),
-    "complex": (18, complex),
-    "bytes": (20, bytes),
-}
 _ALIASES = {"ScalarType": "dtype", "ScalarType[]": "dtype[]", "int64": "int", "int64[]": "int[]", "double": "float"}
 _ALIASES |= {"SymInt": "int", "SymInt[]": "int[]", "string": "str", "string[]": "str[]"}
 
@@ -144,8 +126,8 @@ def _attr(text: str, part: str) -> Attr:
     kind = _ALIASES.get(given, given)
     if kind.endswith("?"):
         raise _error(text, f'"{part}": an attribute always has a value; give it a default, or make it a list')
-    if kind not in ATTR_TYPES:
-        raise _error(text, f'"{part}": there is no attribute type {given}\n  there are: {", ".join(ATTR_TYPES)}')
+    if kind not in BY_SCHEMA:
+        raise _error(text, f'"{part}": there is no attribute type {given}\n  there are: {", ".join(BY_SCHEMA)}')
     if default is None:
         return Attr(name=name, type=kind)
     return Attr(name=name, type=kind, has_default=True, default=_default(text, part, kind, default.strip()))

@@ -7,7 +7,11 @@ from inspect import Parameter, Signature
 
 import torch
 
-from oneop.authoring.schema import ATTR_TYPES, Arg, Schema
+from oneop.authoring.schema import Arg, Schema
+from oneop.model.attributes import ATTR_TYPES
+
+#: The types themselves; the table has their names, since it does not import torch.
+_ANNOTATIONS = {kind.schema: eval(kind.annotation, {"torch": torch}) for kind in ATTR_TYPES}
 
 
 def signature_of(schema: Schema) -> Signature:
@@ -29,7 +33,7 @@ def signature_of(schema: Schema) -> Signature:
                 _safe(attr.name),
                 Parameter.KEYWORD_ONLY,
                 default=attr.default if attr.has_default else Parameter.empty,
-                annotation=ATTR_TYPES[attr.type][1],
+                annotation=_ANNOTATIONS[attr.type],
             )
         )
     outputs = [_annotation(arg) for arg in schema.outputs]

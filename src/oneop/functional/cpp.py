@@ -12,6 +12,7 @@ from oneop.errors import FunctionalError
 from oneop.functional.description import Function
 from oneop.functional.masking import masked_signatures
 from oneop.functional.signature import FOREIGN, TYPES, Parameter, Signature
+from oneop.model.dtypes import BY_NAME
 
 HEADER = "oneflow/core/functional/functional_api.yaml.h"
 SOURCE = "functional_generated.cpp"
@@ -46,9 +47,6 @@ CPP_TYPES = {
     "MemoryFormat": "int32_t",
 }
 _BY_VALUE = frozenset(["int32_t", "int64_t", "float", "double", "bool"])
-_DTYPE_CODES = {
-    "float32": 2, "float64": 3, "int8": 4, "int32": 5, "int64": 6, "uint8": 7, "float16": 9, "bfloat16": 11, "bool": 12
-}  # fmt: skip
 
 
 def generate_functions(functions: Sequence[Function]) -> dict[str, str]:
@@ -231,7 +229,7 @@ def _value(parameter: Parameter, name: str) -> tuple[list[str], str]:
         lines = [f"const char {name}[] = {cpp_string(str(value))};"]
         return [*lines, *_list_value(name, "STRING", len(str(value).encode()))], f"{name}_value()"
     if type == "DataType":
-        return [], f"{{ONEOP_VALUE_DTYPE, 0, {{{_DTYPE_CODES[str(value)]}}}}}"
+        return [], f"{{ONEOP_VALUE_DTYPE, 0, {{{BY_NAME[str(value)].code}}}}}"
     if isinstance(value, float):
         made = f"oneop_value v{{}}; v.kind = ONEOP_VALUE_FLOAT; v.value.f = {value!r}; return v;"
         return [f"oneop_value {name}_value() {{ {made} }}"], f"{name}_value()"

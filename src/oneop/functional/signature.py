@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from oneop.model.dtypes import BY_ONEFLOW
+
 #: Types of the grammar, and the names of their codes in abi.h.
 TYPES: dict[str, str] = {
     "Void": "VOID",
@@ -52,18 +54,7 @@ FOREIGN = {
 RETURN_TYPES = (
     "Tensor", "TensorTuple", "Void", "Bool", "Shape", "Int", "Int32", "Int64", "Float", "Double", "String"
 )  # fmt: skip
-DTYPES = {
-    "kBool": "bool",
-    "kInt8": "int8",
-    "kUInt8": "uint8",
-    "kInt": "int32",
-    "kInt32": "int32",
-    "kInt64": "int64",
-    "kFloat": "float32",
-    "kFloat16": "float16",
-    "kBFloat16": "bfloat16",
-    "kDouble": "float64",
-}
+DTYPES = {constant: dtype.name for constant, dtype in BY_ONEFLOW.items()} | {"kInt": "int32"}
 
 #: Constants of the grammar -> torch's numbers.
 ENUMS = {

@@ -28,9 +28,10 @@ def key_of(path: Path, text: str, include_dirs: Sequence[Path], defines: Sequenc
 
 @functools.cache
 def reader_digest() -> str:
-    """Return a digest of this package's own files: another reader may read otherwise."""
+    """Return a digest of this package's own files and tables: another reader may read otherwise."""
     total = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*")):
+    own = Path(__file__).parent
+    for file in sorted([*own.rglob("*"), *(own.parent / "model").glob("*")]):
         if file.suffix in (".py", ".td"):
             total.update(file.read_bytes())
     return total.hexdigest()

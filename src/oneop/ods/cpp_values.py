@@ -6,6 +6,8 @@ import ast
 import math
 import re
 
+from oneop.model.dtypes import BY_ONEFLOW
+
 _FLOAT = re.compile(r"([+-]?)((?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)[fFlL]?")
 _INT = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 _FLOAT32_MAX = 3.4028234663852886e38
@@ -18,24 +20,7 @@ _LIMITS = {
     "NAN": float("nan"),
     "INT_MAX": 2**31 - 1,
 }
-_DTYPES = {
-    "kBool": "bool",
-    "kChar": "int8",
-    "kInt8": "int8",
-    "kUInt8": "uint8",
-    "kInt16": "int16",
-    "kUInt16": "uint16",
-    "kInt32": "int32",
-    "kUInt32": "uint32",
-    "kInt64": "int64",
-    "kUInt64": "uint64",
-    "kFloat16": "float16",
-    "kBFloat16": "bfloat16",
-    "kFloat": "float32",
-    "kDouble": "float64",
-    "kComplex64": "complex64",
-    "kComplex128": "complex128",
-}
+_DTYPES = {constant: dtype.name for constant, dtype in BY_ONEFLOW.items()} | {"kChar": "int8"}
 
 #: What an attribute without a default has: T().
 ZERO: dict[str, object] = {

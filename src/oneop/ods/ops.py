@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from oneop._source import SourceText
 from oneop.errors import OdsError
+from oneop.model.attributes import BY_RECORD
 from oneop.ods.cpp_values import ZERO, NotOfType, python_value
 from oneop.ods.lexer import Lexer, Token
 from oneop.ods.parser import Parser
@@ -23,32 +24,6 @@ from oneop.ods.work import TooMuchWork, begin
 BASE_CLASS = "OneFlow_BaseOp"
 #: An input that OneFlow gives to ops without inputs; there is no use for it here.
 TICK_INPUT = "UserSourceOpTickInput"
-
-#: Attribute types: name of the record -> (type, C++ type).
-ATTR_TYPES: dict[str, tuple[str, str]] = {
-    "BoolAttr": ("bool", "bool"),
-    "I32Attr": ("int32", "int32_t"),
-    "SI32Attr": ("int32", "int32_t"),
-    "I64Attr": ("int64", "int64_t"),
-    "SI64Attr": ("int64", "int64_t"),
-    "F32Attr": ("float", "float"),
-    "F64Attr": ("double", "double"),
-    "StrAttr": ("string", "std::string"),
-    "FlatSymbolRefAttr": ("string", "std::string"),
-    "ShapeAttr": ("shape", "Shape"),
-    "OneFlow_DataType": ("data_type", "DataType"),
-    "OneFlow_MemoryFormat": ("int32", "int32_t"),
-    "ComplexDoubleAttr": ("complex", "std::complex<double>"),
-    "BytesAttr": ("bytes", "std::vector<char>"),
-    "I32ArrayAttr": ("list[int32]", "std::vector<int32_t>"),
-    "SI32ArrayAttr": ("list[int32]", "std::vector<int32_t>"),
-    "I64ArrayAttr": ("list[int64]", "std::vector<int64_t>"),
-    "SI64ArrayAttr": ("list[int64]", "std::vector<int64_t>"),
-    "F32ArrayAttr": ("list[float]", "std::vector<float>"),
-    "StrArrayAttr": ("list[string]", "std::vector<std::string>"),
-    "ShapeArrayAttr": ("list[shape]", "std::vector<Shape>"),
-    "DTArrayAttr": ("list[data_type]", "std::vector<DataType>"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +200,7 @@ def _attr_of(arg: DagArg) -> OdsAttr:
     record = arg.value
     default: str | None = None
     optional = False
-    while is_record(record) and record.name not in ATTR_TYPES:
+    while is_record(record) and record.name not in BY_RECORD:
         optional |= "OptionalAttr" in record.classes
         if "defaultValue" in record.fields and default is None and isinstance(record.get("defaultValue"), str):
             default = record.get("defaultValue")
@@ -235,7 +210,8 @@ def _attr_of(arg: DagArg) -> OdsAttr:
         record = base.get()
     if not is_record(record):
         _fail_attr(arg, record)
-    type, cpp_type = ATTR_TYPES[record.name]
+    kind = BY_RECORD[record.name]
+    type, cpp_type = kind.ods, kind.cpp
     value = python_value(default, type) if default is not None else ZERO.get(type, ())
     if isinstance(value, NotOfType):
         arg.at.fail(f"the default {default!r} of attribute ${arg.name} {value.reason}")
@@ -244,7 +220,7 @@ def _attr_of(arg: DagArg) -> OdsAttr:
 
 def _fail_attr(arg: DagArg, record: Value) -> NoReturn:
     what = record.name if is_record(record) else f"a {type_name(record)}"
-    arg.at.fail(f"the attribute ${arg.name} has the unknown type {what}; known are {', '.join(sorted(ATTR_TYPES))}")
+    arg.at.fail(f"the attribute ${arg.name} has the unknown type {what}; known are {', '.join(sorted(BY_RECORD))}")
 
 
 def _trait_names(traits: Value, at: Token) -> list[str]:

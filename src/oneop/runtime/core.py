@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.errors import ArgumentError, OpNotFoundError, described
+from oneop.model.dtypes import DTYPES
 from oneop.runtime.modes import untraced, without_modes
 from oneop.settings import settings
 
@@ -187,15 +188,7 @@ text_of_bytes._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 #: torch's numbers of dtypes, for lists of them, which its schemas do not have.
-DTYPE_CODES = {
-    getattr(torch, name): code
-    for name, code in {
-        **{"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7},
-        **{"complex32": 8, "complex64": 9, "complex128": 10, "bool": 11, "bfloat16": 15},
-        **{"float8_e5m2": 23, "float8_e4m3fn": 24, "float8_e5m2fnuz": 25, "float8_e4m3fnuz": 26},
-        **{"uint16": 27, "uint32": 28, "uint64": 29},
-    }.items()
-}
+DTYPE_CODES = {getattr(torch, dtype.name): dtype.number for dtype in DTYPES}
 
 
 _BY_NUMBER = {code: dtype for dtype, code in DTYPE_CODES.items()}

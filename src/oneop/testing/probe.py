@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from oneop.errors import ArgumentError
+from oneop.model.dtypes import DTYPES
 from oneop.registry import AttrDef, KernelDef
 from oneop.runtime.core import core
 from oneop.testing.subject import Subject
@@ -18,12 +19,9 @@ from oneop.testing.templates import Shape, Template, find_templates
 #: In place of a value: leave the attribute out.
 DEFAULT = "default"
 
+#: Those of which random values can be made and compared.
 _DTYPES = {
-    name: getattr(torch, name)
-    for name in (
-        *("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "int32", "int64", "bool"),
-        *("complex64", "complex128", "uint16", "uint32", "uint64"),
-    )
+    dtype.name: getattr(torch, dtype.name) for dtype in DTYPES if not dtype.name.startswith(("float8", "complex32"))
 }
 _GUESSES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64)
 

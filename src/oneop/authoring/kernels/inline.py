@@ -11,33 +11,16 @@ from oneop.authoring.binding import Source
 from oneop.authoring.kernels.register import check_priority
 from oneop.authoring.schema import Schema
 from oneop.errors import RegistrationError, described
+from oneop.model.attributes import BY_SCHEMA
+from oneop.model.dtypes import BY_NAME
 from oneop.runtime.loader import load_inline
 
+#: C++ types and OneFlow's constants of the dtypes that these kernels take.
 _CPP = {
-    torch.float32: ("float", "DataType::kFloat"),
-    torch.float64: ("double", "DataType::kDouble"),
-    torch.int8: ("int8_t", "DataType::kInt8"),
-    torch.int32: ("int32_t", "DataType::kInt32"),
-    torch.int64: ("int64_t", "DataType::kInt64"),
-    torch.uint8: ("uint8_t", "DataType::kUInt8"),
-    torch.float16: ("float16", "DataType::kFloat16"),
-    torch.bfloat16: ("bfloat16", "DataType::kBFloat16"),
+    getattr(torch, name): (BY_NAME[name].cpp, f"DataType::{BY_NAME[name].oneflow}")
+    for name in ("float32", "float64", "int8", "int32", "int64", "uint8", "float16", "bfloat16")
 }
 _CUDA = {torch.float16: "half", torch.bfloat16: "nv_bfloat16"}  # where its types have other names
-_ATTRS = {
-    "int": "int64_t",
-    "int32": "int32_t",
-    "bool": "bool",
-    "float": "double",
-    "float32": "float",
-    "str": "std::string",
-    "shape": "Shape",
-    "dtype": "DataType",
-    "int[]": "std::vector<int64_t>",
-    "int32[]": "std::vector<int32_t>",
-    "float[]": "std::vector<float>",
-    "str[]": "std::vector<std::string>",
-}
 
 
 def register_text(
@@ -94,8 +77,8 @@ def _unit(
         f'[[maybe_unused]] const int64_t n = ctx->Tensor4ArgNameAndIndex("{counted}", 0)->shape_view().elem_cnt();'
     )
     for attr in schema.attrs:
-        if attr.type in _ATTRS:
-            lines.append(f'[[maybe_unused]] const auto& {attr.name} = ctx->Attr<{_ATTRS[attr.type]}>("{attr.name}");')
+        kind = BY_SCHEMA[attr.type].cpp
+        lines.append(f'[[maybe_unused]] const auto& {attr.name} = ctx->Attr<{kind}>("{attr.name}");')
     if device == "cuda":
         lines.append("[[maybe_unused]] const cudaStream_t stream = ctx->device_ctx()->cuda_stream();")
     place = f'#line {source.line + 1} "{source.file}"'
@@ -108,6 +91,8 @@ def _unit(
     )
     nl = "\n    "
     includes = '#include "oneflow/core/framework/framework.h"'
+    if any(attr.type == "complex" for attr in schema.attrs):
+        includes += '\n#include "oneflow/core/common/complex.h"'
     if device == "cuda":
         includes += (
             '\n#include "oneflow/core/cuda/elementwise.cuh"\n#include "oneflow/core/cuda/reduce.cuh"'
