@@ -12,7 +12,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test test-engine torture lint format bench docs dist sanitize sanitize-core sanitize-gpu clean
+.PHONY: help setup core demo test test-quick test-engine torture lint format bench docs dist sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,6 +29,15 @@ demo: $(installed) ## build an op, call it, train with it
 test: $(installed) ## run all tests
 	@$(core)
 	$(python) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+# Definitions, calls, gradients and jobs in one process each: no compilers of torch's, no second rank, few C++ builds.
+quick := model ods/test_read_ops.py ods/test_limits.py test_layers.py test_wording.py test_settings.py test_bad_input.py \
+  $(addprefix core/test_,arguments.py attribute_values.py autograd.py plans.py user_op.py registry.py transforms.py) \
+  $(addprefix authoring/test_,define.py grad.py schema.py infer_rules.py digest.py) $(addprefix jobs/test_,graph.py calls.py)
+
+test-quick: $(installed) ## run the tests that take less than a minute in all
+	@$(core)
+	$(python) -m pytest -q -n $(JOBS) --dist worksteal $(addprefix tests/,$(quick)) $(ARGS)
 
 test-engine: ## build the C++ engine and run its tests; needs neither torch nor .venv
 	$(PYTHON) tests/engine/build.py
