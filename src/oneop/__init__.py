@@ -104,11 +104,11 @@ def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module 'oneop' has no attribute {name!r}")
     module, _, attribute = _LATER[name].partition(":")
-    found: object = importlib.import_module(f"oneop.{module}")
+    value: object = importlib.import_module(f"oneop.{module}")
     if attribute:
-        found = getattr(found, attribute)
-    globals()[name] = found
-    return found
+        value = getattr(value, attribute)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ class SourceText:
     @cached_property
     def _line_starts(self) -> list[int]:
         starts = [0]
-        starts.extend(found.end() for found in re.finditer("\n", self.text))
+        starts.extend(newline.end() for newline in re.finditer("\n", self.text))
         return starts
 
     def line_column(self, offset: int) -> tuple[int, int]:

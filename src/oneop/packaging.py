@@ -61,5 +61,5 @@ def build_library(name: str, folder: Path, **options: Any) -> Path:
     has_cuda = shutil.which("nvcc") is not None
     sources = [path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES]
     sources = [path for path in sources if path.suffix != ".cu" or has_cuda]
-    given = {"portable": True, "ods": sorted(folder.glob("*.td")), **options}
-    return build(name, sources, **given).path
+    settings = {"portable": True, "ods": sorted(folder.glob("*.td")), **options}
+    return build(name, sources, **settings).path

@@ -59,7 +59,9 @@ def page(op: OpDef, *, relative_to: str = "") -> str:
     ]
     lines += [f"| `{arg.name}` | output{_details(arg)} |" for arg in op.outputs]
     lines += ["", "| device | dtype | language | registered at |", "|---|---|---|---|"]
-    lines += [f"| {one.device} | {one.dtype} | {one.language} | `{place(one.source)}` |" for one in op.kernels]
+    lines += [
+        f"| {kernel.device} | {kernel.dtype} | {kernel.language} | `{place(kernel.source)}` |" for kernel in op.kernels
+    ]
     gradient = place(op.grad.source) if op.grad else "declared as not differentiable" if op.no_grad else "none"
     lines += [
         "",

@@ -81,40 +81,40 @@ def placements(sbp: Sbp | str | Sequence[Sbp | str]) -> tuple[Placement, ...]:
     from torch.distributed.tensor import Partial, Replicate, Shard
 
     entries = [sbp] if isinstance(sbp, (Sbp, str)) else list(sbp)
-    found: list[Placement] = []
+    placed: list[Placement] = []
     for entry in entries:
-        one = parse(entry) if isinstance(entry, str) else entry
-        if not isinstance(one, Sbp):
+        word = parse(entry) if isinstance(entry, str) else entry
+        if not isinstance(word, Sbp):
             raise ArgumentError(f"sbp: expected oneop.sbp.split(axis), broadcast or partial_sum, found {entry!r}")
-        if one.is_partial:
-            found.append(Partial(REDUCTIONS[one.kind]))
+        if word.is_partial:
+            placed.append(Partial(REDUCTIONS[word.kind]))
         else:
-            found.append(Shard(one.axis) if one.kind == SPLIT else Replicate())
-    return tuple(found)
+            placed.append(Shard(word.axis) if word.kind == SPLIT else Replicate())
+    return tuple(placed)
 
 
-def of_placements(given: Sequence[Placement]) -> tuple[Sbp, ...]:
+def of_placements(placed: Sequence[Placement]) -> tuple[Sbp, ...]:
     """Return what DTensor's placements are called here. Raises `ArgumentError` for those that have no name.
 
     A strided split (FSDP over tensor parallelism makes them) is a split of its axis.
     """
     from torch.distributed.tensor.placement_types import Partial
 
-    found = []
-    for placement in given:
+    words = []
+    for placement in placed:
         axis = split_axis(placement)
         if axis is not None:
-            found.append(split(axis))
+            words.append(split(axis))
         elif placement.is_replicate():
-            found.append(broadcast)
+            words.append(broadcast)
         elif type(placement) is Partial and placement.reduce_op in _KINDS:
-            found.append(Sbp(_KINDS[placement.reduce_op]))
+            words.append(Sbp(_KINDS[placement.reduce_op]))
         else:
             raise ArgumentError(
                 f"{placement} is not a split, a broadcast or a partial sum\n"
                 "  redistribute the tensor first: x.redistribute(placements=[Replicate()])"
             )
-    return tuple(found)
+    return tuple(words)
 
 
 def has_no_mean(entry: Sbp | Placement, dtype: torch.dtype) -> bool:

@@ -56,9 +56,13 @@ def declared_signatures(
         read = seen  # the core cannot see what a Python function reads
         reads_sizes = reads_sizes and rule_reads_sizes(op)
     sizes = [tuple(shape) for tensors in inputs for shape, _ in tensors]
-    found = dict.fromkeys(tuple(Sbp(kind, axis) for kind, axis in signature) for signature in raw)
-    broadcasts = tuple(Sbp(BROADCAST) for _ in next(iter(found)))
-    kept = [one for one in found if (keep_small or _fits(one, sizes, parallel_num)) and one != broadcasts]
+    signatures = dict.fromkeys(tuple(Sbp(kind, axis) for kind, axis in signature) for signature in raw)
+    broadcasts = tuple(Sbp(BROADCAST) for _ in next(iter(signatures)))
+    kept = [
+        signature
+        for signature in signatures
+        if (keep_small or _fits(signature, sizes, parallel_num)) and signature != broadcasts
+    ]
     return Declared(signatures=(*kept, broadcasts), attrs_read=frozenset(read), reads_sizes=reads_sizes)
 
 
@@ -88,16 +92,18 @@ def independent_signatures(
     if rule is None:
         return []
     rest = iter(outputs)
-    given = [[TensorSpec(tuple(shape), dtype) for shape, dtype in tensors] for tensors in inputs]
+    specs = [[TensorSpec(tuple(shape), dtype) for shape, dtype in tensors] for tensors in inputs]
     made = [
         [TensorSpec(tuple(shape), dtype) for shape, dtype in (next(rest),)]
         for count in output_counts
         for _ in range(count)
     ]
     if not made:  # it changes its inputs, which are one shape
-        made = [given[0][:1]]
-        return [tuple(Sbp(*entry) for entry in one[: sum(map(len, inputs))]) for one in rule(given, made, attrs)]
-    return [tuple(Sbp(*entry) for entry in one) for one in rule(given, made, attrs)]
+        made = [specs[0][:1]]
+        return [
+            tuple(Sbp(*entry) for entry in signature[: sum(map(len, inputs))]) for signature in rule(specs, made, attrs)
+        ]
+    return [tuple(Sbp(*entry) for entry in signature) for signature in rule(specs, made, attrs)]
 
 
 def sbp_signatures(
@@ -119,13 +125,13 @@ def sbp_signatures(
         for arg, count in zip((*definition.inputs, *definition.outputs), counts, strict=True)
         for _ in range(count)
     ]
-    found = []
+    entries = []
     for signature in declared_signatures(op, groups, output_counts, attrs, parallel_num).signatures:
         entry: dict[str, list[str]] = {}
         for name, sbp in zip(names, signature, strict=True):
             entry.setdefault(name, []).append(str(sbp))
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def text_of(op: OpDef, counts: Sequence[int], signature: Signature) -> str:
@@ -148,7 +154,7 @@ def default_output_counts(op: OpDef) -> list[int]:
 def group_inputs(op: OpDef, inputs: Sequence[Any]) -> list[list[tuple[tuple[int, ...], torch.dtype]]]:
     """Return shape and dtype of each tensor of each argument. Raises `ArgumentError`."""
     if len(inputs) == len(op.inputs) and any(item is None or _is_list(item) for item in inputs):
-        return [[] if item is None else [_spec(op, one) for one in _listed(item)] for item in inputs]
+        return [[] if item is None else [_spec(op, tensor) for tensor in _listed(item)] for item in inputs]
     counts = _spread(op.inputs, len(inputs))
     rest = iter(inputs)
     return [[_spec(op, next(rest)) for _ in range(count)] for count in counts]

@@ -75,9 +75,9 @@ class UserOpBuilder:
                 _check_count(op, "output", arg, self._outputs[arg.name])
         return UserOp(self._name, op, dict(self._inputs), dict(self._outputs), dict(self._attrs))
 
-    def _check_names(self, side: str, given: Mapping[str, object], args: Sequence[ArgDef]) -> None:
+    def _check_names(self, side: str, named: Mapping[str, object], args: Sequence[ArgDef]) -> None:
         names = [arg.name for arg in args]
-        for name in given:
+        for name in named:
             if name not in names:
                 near = difflib.get_close_matches(name, names, 1)
                 hint = f', did you mean "{near[0]}"?' if near else ""

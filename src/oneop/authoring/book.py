@@ -120,13 +120,13 @@ def is_composition(kernel: KernelPage) -> bool:
     return kernel.form == "torch"
 
 
-def attrs_of_call(name: str, overload: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def attrs_of_call(name: str, overload: Any, attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Return all attributes of a call that torch makes, as kernels get them and by the author's names.
 
     torch leaves out what equals a default, and has values of its own for some types. Symbolic numbers stay such.
     """
     defaults = {a.name: a.default_value for a in overload._schema.arguments if a.has_default_value()}
-    values = defaults | dict(given)
+    values = defaults | dict(attrs)
     symbols = {key: value for key, value in values.items() if isinstance(value, (torch.SymInt, torch.SymFloat))}
     return core().kernel_attrs(name, values | dict.fromkeys(symbols, 0)) | symbols  # type: ignore[no-any-return]
 
@@ -147,7 +147,7 @@ def publish(page: Page) -> None:
         {
             "library": page.library,
             "op": None if page.op is None else _describe_op(page.op),
-            "kernels": [one for kernel in page.kernels for one in _describe_kernel(page.name, kernel)],
+            "kernels": [entry for kernel in page.kernels for entry in _describe_kernel(page.name, kernel)],
             "grad": None if page.grad is None else _describe_rule(page.name, page.grad),
             "forward": None if page.forward is None else _describe_rule(page.name, page.forward),
         }

@@ -118,8 +118,8 @@ def _flatten(
     elif isinstance(result, (tuple, list)) and len(result) == len(names):
         entries = list(result)
     else:
-        found = f"{len(result)} gradients" if isinstance(result, (tuple, list)) else type(result).__name__
-        raise refuse(f"expected {len(names)} gradients, found {found}")
+        kind = f"{len(result)} gradients" if isinstance(result, (tuple, list)) else type(result).__name__
+        raise refuse(f"expected {len(names)} gradients, found {kind}")
     flat: list[torch.Tensor | None] = []
     for arg, count, entry in zip(schema.inputs, counts, entries, strict=True):
         flat += _tensors(arg, count, entry, refuse)

@@ -128,14 +128,14 @@ def load_module(path: StrPath) -> OpModule:
         ("_py_kernel.py", module.py_kernel),
         ("_py_api.py", module.py_api),
     ]
-    found = [ask for ending, ask in parts if (folder / f"{folder.name}{ending}").is_file()]
+    present = [ask for ending, ask in parts if (folder / f"{folder.name}{ending}").is_file()]
     if not any((folder / f"{folder.name}{ending}").is_file() for ending in ("_cpp_def.cpp", "_def.py")):
         raise LoadError(
             f'op module "{folder.name}": nothing in {folder} defines its ops\n'
             f"  expected {folder.name}_cpp_def.cpp or {folder.name}_def.py"
         )
     before = set(core().op_names())
-    for ask in found:
+    for ask in present:
         ask()
     module.build_load()
     if module._api is None:

@@ -104,13 +104,13 @@ def _tensor(text: str, part: str, name: str) -> Arg:
         raise _error(
             text, f'cannot read "{part}"; expected Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x'
         )
-    alias, writes, bracket, count, plus, optional, given, default = match.groups()
+    alias, writes, bracket, count, plus, optional, own_name, default = match.groups()
     if alias and not writes:
         raise _error(text, f'"{part}" is a view; only Tensor(a!), which is changed in place, is possible')
     if count and int(count) > MOST_TENSORS:
         raise _error(text, f'"{part}" has too many tensors: at most {MOST_TENSORS} are possible')
     return Arg(
-        name=given or name,
+        name=own_name or name,
         count=int(count) if count else 1,
         count_is_minimum=bool(bracket) and (not count or bool(plus)),
         is_optional=bool(optional) or bool(default),
@@ -122,12 +122,12 @@ def _attr(text: str, part: str) -> Attr:
     match = re.fullmatch(r"([A-Za-z_]\w*(?:\[\d*\])?\??)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?", part, re.DOTALL)
     if not match:
         raise _error(text, f'cannot read "{part}"; expected a type and a name, such as float alpha=0.01')
-    given, name, default = match.groups()
-    kind = _ALIASES.get(given, given)
+    word, name, default = match.groups()
+    kind = _ALIASES.get(word, word)
     if kind.endswith("?"):
         raise _error(text, f'"{part}": an attribute always has a value; give it a default, or make it a list')
     if kind not in BY_SCHEMA:
-        raise _error(text, f'"{part}": there is no attribute type {given}\n  there are: {", ".join(BY_SCHEMA)}')
+        raise _error(text, f'"{part}": there is no attribute type {word}\n  there are: {", ".join(BY_SCHEMA)}')
     if default is None:
         return Attr(name=name, type=kind)
     return Attr(name=name, type=kind, has_default=True, default=_default(text, part, kind, default.strip()))
@@ -152,8 +152,8 @@ def _default(text: str, part: str, kind: str, default: str) -> object:
 
 
 def _dtype(name: str) -> torch.dtype | None:
-    found = getattr(torch, name.removeprefix("torch."), None)
-    return found if isinstance(found, torch.dtype) else None
+    value = getattr(torch, name.removeprefix("torch."), None)
+    return value if isinstance(value, torch.dtype) else None
 
 
 def _split(text: str) -> list[str]:

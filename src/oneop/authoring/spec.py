@@ -65,9 +65,9 @@ def flatten_result(schema: Schema, where: str, result: object, inputs: Sequence[
     single = count == 1 and (isinstance(result, TensorSpec) or _is_shape(result))
     items = [result] if single else _flat(result)
     if items is None or len(items) != count:
-        found = "nothing" if items is None else str(len(items))
+        amount = "nothing" if items is None else str(len(items))
         raise CheckError(
-            f'op "{schema.name}": inference gave {found}, expected {count} output{"s" if count != 1 else ""}\n'
+            f'op "{schema.name}": inference gave {amount}, expected {count} output{"s" if count != 1 else ""}\n'
             f"  return a shape or an oneop.TensorSpec for each\n  at {where}"
         )
     specs = []

@@ -99,8 +99,8 @@ HEADER = ["direction", "elements", "what", "median", "spread", "to reference", "
 def load(path: Path) -> list[BenchResult]:
     """Read what `oneop bench --save` wrote. Raises `ArgumentError`."""
     try:
-        found = json.loads(path.read_text())
-        items = found if isinstance(found, list) else [found]
+        content = json.loads(path.read_text())
+        items = content if isinstance(content, list) else [content]
         if any(item["format"] != FORMAT for item in items):
             raise ValueError("another format")
         results = []
@@ -116,7 +116,7 @@ def compare(old: Sequence[BenchResult], new: Sequence[BenchResult]) -> list[list
     """Return a line of cells for each row that both runs have: op, direction, elements, what, times, ratio."""
     lines = []
     for after in new:
-        before = next((one for one in old if (one.op, one.device) == (after.op, after.device)), None)
+        before = next((row for row in old if (row.op, row.device) == (after.op, after.device)), None)
         for row in after.rows:
             other = before.find(row.direction, row.what, row.elements) if before is not None else None
             if other is not None:

@@ -55,7 +55,7 @@ def bench(
     """
     subject = subject_of(op, Hints(reference=reference))
     domain = find_domain(subject, device)
-    choices = sorted(domain.choices, key=lambda one: one.dtypes[:1] != (dtype,))
+    choices = sorted(domain.choices, key=lambda choice: choice.dtypes[:1] != (dtype,))
     rows: list[Row] = []
     case: Case | None = None
     for size in sizes:
@@ -87,7 +87,9 @@ def bench(
 def _case(domain: Domain, choice: Choice, size: int) -> Case | None:
     """Return a call whose largest input has about so many elements."""
     attrs = tuple((name, values[0]) for name, values in domain.attrs.items() if values and values[0] != DEFAULT)
-    templates = sorted((one for one in choice.templates if one.symbols), key=lambda one: len(one.symbols))
+    templates = sorted(
+        (template for template in choice.templates if template.symbols), key=lambda template: len(template.symbols)
+    )
     for template in templates or choice.templates:
         case = make_case(domain, choice, template.shapes(_sizes(template, size)), attrs)
         if is_taken(case):
@@ -120,7 +122,7 @@ def _forward(case: Case, seconds: float) -> list[Row]:
             functions[name] = run
             outcome = run()
             matches[name] = None if expected is None else _matches(case, expected, outcome, tensors)
-        nbytes = sum(_nbytes(one) for one in (*tensors, *results))
+        nbytes = sum(_nbytes(tensor) for tensor in (*tensors, *results))
         functions["copy"] = copy_function(nbytes, case.device)
         timings = measure(functions, seconds=seconds, synchronize=_wait(case))
         flops = count_flops(functools.partial(functions["reference"])) if "reference" in functions else 0
@@ -130,7 +132,7 @@ def _forward(case: Case, seconds: float) -> list[Row]:
 def _kernels(case: Case, tensors: Sequence[torch.Tensor]) -> list[tuple[str, Callable[[], list[torch.Tensor]]]]:
     """Return the kernels that take the call, each with a function that runs it into buffers of its own."""
     subject = case.subject
-    found: list[tuple[str, Callable[[], list[torch.Tensor]]]] = []
+    runs: list[tuple[str, Callable[[], list[torch.Tensor]]]] = []
     for index, kernel in subject.kernels(case.device):
         try:
             run = core().KernelRun(subject.name, index, subject.torch_args(case.group(tensors), case.attributes))
@@ -139,8 +141,8 @@ def _kernels(case: Case, tensors: Sequence[torch.Tensor]) -> list[tuple[str, Cal
         outputs = [torch.empty(shape, dtype=dtype, device=case.device) for shape, dtype in run.outputs]
         tmp = torch.empty(run.tmp_bytes, dtype=torch.uint8, device=case.device)
         place = f"{kernel.source.file.rpartition('/')[2]}:{kernel.source.line}"
-        found.append((f"{kernel.language} {place}", functools.partial(run.run, outputs, tmp)))
-    return found
+        runs.append((f"{kernel.language} {place}", functools.partial(run.run, outputs, tmp)))
+    return runs
 
 
 def _backward(case: Case, seconds: float) -> list[Row]:
@@ -155,16 +157,16 @@ def _backward(case: Case, seconds: float) -> list[Row]:
     for name, call in call_of.items():
         tensors = [t.requires_grad_(flag) for t, flag in zip(case.make(), differentiable(case), strict=True)]
         try:
-            results = [one for one in floating(call(tensors)) if one.requires_grad]
+            results = [result for result in floating(call(tensors)) if result.requires_grad]
         except GradientNotFoundError:
             return []
         if not results:
             return []
         wanted = [t for t in tensors if t.requires_grad]
-        weights = [torch.ones_like(one) for one in results]
+        weights = [torch.ones_like(result) for result in results]
         run = functools.partial(torch.autograd.grad, results, wanted, weights, retain_graph=True, allow_unused=True)
         runs[name], grads[name] = run, run()
-        nbytes = nbytes or sum(_nbytes(one) for one in (*tensors, *results, *wanted))
+        nbytes = nbytes or sum(_nbytes(tensor) for tensor in (*tensors, *results, *wanted))
     matches = None
     if "reference" in grads:
         pairs = [
@@ -180,13 +182,13 @@ def _backward(case: Case, seconds: float) -> list[Row]:
 
 
 def _matches(
-    case: Case, expected: Sequence[torch.Tensor], found: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]
+    case: Case, expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]
 ) -> bool:
     hints = case.subject.hints
-    scale = largest_value(tensors) * max(1.0, math.sqrt(max((one.numel() for one in tensors), default=1)) / 100)
+    scale = largest_value(tensors) * max(1.0, math.sqrt(max((tensor.numel() for tensor in tensors), default=1)) / 100)
     return all(
-        one.shape == other.shape and is_close(one, other, rtol=hints.rtol, atol=hints.atol, scale=scale)
-        for one, other in zip(expected, found, strict=False)
+        left.shape == other.shape and is_close(left, other, rtol=hints.rtol, atol=hints.atol, scale=scale)
+        for left, other in zip(expected, actual, strict=False)
     )
 
 
@@ -195,7 +197,7 @@ def _nbytes(tensor: torch.Tensor) -> int:
 
 
 def _row(direction: str, what: str, case: Case, nbytes: int, timing: Timing, matches: bool | None, flops: int) -> Row:
-    elements = max((torch.Size(one.shape).numel() for one in case.tensors), default=0)
+    elements = max((torch.Size(recipe.shape).numel() for recipe in case.tensors), default=0)
     return Row(
         direction=direction,
         what=what,

@@ -36,7 +36,7 @@ def measure(
         function()
         wait()
         calls[name] = max(1, int(TURN_SECONDS / max(time.perf_counter() - started, 1e-7)))
-    found: dict[str, list[float]] = {name: [] for name in functions}
+    samples: dict[str, list[float]] = {name: [] for name in functions}
     ends = time.perf_counter() + seconds
     turn = 0
     while turn < LEAST_TURNS or time.perf_counter() < ends:
@@ -46,9 +46,9 @@ def measure(
             for _ in range(count):
                 function()
             wait()
-            found[name].append((time.perf_counter() - started) / count)
+            samples[name].append((time.perf_counter() - started) / count)
         turn += 1
-    return {name: _timing(values) for name, values in found.items()}
+    return {name: _timing(values) for name, values in samples.items()}
 
 
 def _timing(values: list[float]) -> Timing:

@@ -30,15 +30,15 @@ def trace_backward(case: Case) -> list[BackwardNode]:
     names = case.names()
     outputs = floating(case.run(tensors))
 
-    def body(*given: torch.Tensor) -> list[torch.Tensor]:
-        own = [t.detach().requires_grad_(flag) for t, flag in zip(given[: len(tensors)], flags, strict=True)]
+    def body(*values: torch.Tensor) -> list[torch.Tensor]:
+        own = [t.detach().requires_grad_(flag) for t, flag in zip(values[: len(tensors)], flags, strict=True)]
         with torch.enable_grad():
-            results = [one for one in floating(case.run(own)) if one.requires_grad]
+            results = [result for result in floating(case.run(own)) if result.requires_grad]
             wanted = [t for t, flag in zip(own, flags, strict=True) if flag]
-            grads = torch.autograd.grad(results, wanted, given[len(tensors) :], allow_unused=True)
+            grads = torch.autograd.grad(results, wanted, values[len(tensors) :], allow_unused=True)
         return [grad for grad in grads if grad is not None]
 
-    traced = make_fx(body, tracing_mode="fake")(*tensors, *(torch.ones_like(one) for one in outputs))
+    traced = make_fx(body, tracing_mode="fake")(*tensors, *(torch.ones_like(output) for output in outputs))
     traced.graph.eliminate_dead_code()
     labels = [*names, *(f"d{arg.name}" for arg in case.subject.op.outputs)]
     results = [f"d{name}" for name, flag in zip(names, flags, strict=True) if flag]
@@ -47,16 +47,16 @@ def trace_backward(case: Case) -> list[BackwardNode]:
 
 def _nodes(graph: torch.fx.Graph, labels: list[str], results: list[str]) -> list[BackwardNode]:
     name_of: dict[Any, str] = {}
-    found: list[BackwardNode] = []
+    nodes: list[BackwardNode] = []
     waiting = iter(labels)
     for node in graph.nodes:
         if node.op == "placeholder":
             name_of[node] = next(waiting, node.name)
             if node.users:
-                found.append(BackwardNode(name=name_of[node], text=name_of[node], reads=()))
+                nodes.append(BackwardNode(name=name_of[node], text=name_of[node], reads=()))
         elif node.op == "output":
-            for name, one in zip(results, node.args[0], strict=False):
-                found.append(BackwardNode(name=name, text=name, reads=(name_of[one],), is_result=True))
+            for name, value in zip(results, node.args[0], strict=False):
+                nodes.append(BackwardNode(name=name, text=name, reads=(name_of[value],), is_result=True))
         else:
             target = str(node.target)
             if "detach" in target or "alias" in target:
@@ -64,6 +64,6 @@ def _nodes(graph: torch.fx.Graph, labels: list[str], results: list[str]) -> list
                 continue
             name_of[node] = node.name
             text = target.removesuffix(".default").removeprefix("oneop.").removeprefix("aten.")
-            reads = tuple(dict.fromkeys(name_of[one] for one in node.all_input_nodes))
-            found.append(BackwardNode(name=node.name, text=text, reads=reads))
-    return found
+            reads = tuple(dict.fromkeys(name_of[value] for value in node.all_input_nodes))
+            nodes.append(BackwardNode(name=node.name, text=text, reads=reads))
+    return nodes

@@ -118,7 +118,7 @@ def _backward(domain: Any) -> list[BackwardNode]:
         return []
     attrs = tuple((name, values[0]) for name, values in domain.attrs.items() if values and values[0] != DEFAULT)
     choice = domain.choices[0]
-    template = sorted(choice.templates, key=lambda one: abs(len(one.symbols) - 2))[0]
+    template = sorted(choice.templates, key=lambda template: abs(len(template.symbols) - 2))[0]
     return trace_backward(make_case(domain, choice, template.shapes(dict.fromkeys(template.symbols, 3)), attrs))
 
 

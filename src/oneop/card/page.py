@@ -101,8 +101,16 @@ def _kernels(card: CardFacts) -> Iterator[str]:
         yield "<p>none</p>"
         return
     rows = [
-        [one.device, one.dtype, one.language, str(one.priority), one.conditions, one.place, one.line]
-        for one in card.kernels
+        [
+            kernel.device,
+            kernel.dtype,
+            kernel.language,
+            str(kernel.priority),
+            kernel.conditions,
+            kernel.place,
+            kernel.line,
+        ]
+        for kernel in card.kernels
     ]
     yield from _table(["device", "dtype", "language", "priority", "if", "registered at", "source line"], rows)
 
@@ -127,7 +135,7 @@ def _graph(nodes: Sequence[BackwardNode]) -> Iterator[str]:
     rows: dict[int, int] = {}
     place: dict[str, tuple[int, int]] = {}
     for node in nodes:
-        column[node.name] = max((column[one] + 1 for one in node.reads if one in column), default=0)
+        column[node.name] = max((column[source] + 1 for source in node.reads if source in column), default=0)
         row = rows.get(column[node.name], 0)
         rows[column[node.name]] = row + 1
         place[node.name] = (20 + 190 * column[node.name], 14 + 46 * row)
@@ -136,9 +144,9 @@ def _graph(nodes: Sequence[BackwardNode]) -> Iterator[str]:
     yield f'<svg class="backward" {size} role="img" font-size="12">'
     for node in nodes:
         x, y = place[node.name]
-        for one in node.reads:
-            if one in place:
-                a, b = place[one]
+        for source in node.reads:
+            if source in place:
+                a, b = place[source]
                 yield (
                     f'<path class="edge" d="M{a + 150} {b + 15} C{a + 170} {b + 15} {x - 20} {y + 15} {x} {y + 15}" '
                     f'fill="none" stroke="var(--ink)"/>'
@@ -166,8 +174,13 @@ def _checks(card: CardFacts) -> Iterator[str]:
         yield "<p>not checked</p>"
         return
     rows = [
-        [f'<span class="{one.status}">{one.status}</span>', _text(one.family), str(one.cases or ""), _text(one.note)]
-        for one in card.report.outcomes
+        [
+            f'<span class="{outcome.status}">{outcome.status}</span>',
+            _text(outcome.family),
+            str(outcome.cases or ""),
+            _text(outcome.note),
+        ]
+        for outcome in card.report.outcomes
     ]
     yield from _table(["", "family", "calls", "note"], rows, raw=True)
     for outcome in card.report.failures:

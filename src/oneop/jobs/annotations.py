@@ -92,9 +92,9 @@ def _read_parameter(job: str, name: str, annotation: Any) -> Any:
     parts = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else annotation
     if isinstance(parts, (tuple, list)) and parts and all(isinstance(part, tp.Placeholder) for part in parts):
         return tuple(parts)
-    found = "no annotation" if annotation is inspect.Parameter.empty else repr(annotation)
+    shown = "no annotation" if annotation is inspect.Parameter.empty else repr(annotation)
     raise ArgumentError(
-        f'job "{job}", parameter "{name}": expected a placeholder, found {found}\n'
+        f'job "{job}", parameter "{name}": expected a placeholder, found {shown}\n'
         f"  write {name}: oneop.typing.Numpy.Placeholder((5,), dtype=oneop.float32)"
     )
 
@@ -107,10 +107,10 @@ def bind_values(
     Those whose numbers are in `changed` share the memory of what was given: the job writes to them.
     """
     names = [name for name, _ in signature.parameters]
-    given = dict(zip(names, args, strict=False))
+    values_by_name = dict(zip(names, args, strict=False))
     unknown = [name for name in kwargs if name not in names]
-    twice = [name for name in kwargs if name in given]
-    missing = [name for name in names if name not in given and name not in kwargs]
+    twice = [name for name in kwargs if name in values_by_name]
+    missing = [name for name in names if name not in values_by_name and name not in kwargs]
     if len(args) > len(names) or unknown or twice or missing:
         what = (
             f"unknown: {', '.join(unknown)}"
@@ -122,13 +122,13 @@ def bind_values(
             else f"found {len(args)}"
         )
         raise ArgumentError(f'job "{signature.job}" takes {len(names)} arguments ({", ".join(names)}); {what}')
-    given |= kwargs
+    values_by_name |= kwargs
     flat: list[torch.Tensor] = []
     for name, annotation in signature.parameters:
         if isinstance(annotation, tp.Placeholder):
-            flat.append(_to_tensor(signature.job, name, annotation, given[name], len(flat) in changed))
+            flat.append(_to_tensor(signature.job, name, annotation, values_by_name[name], len(flat) in changed))
             continue
-        values = given[name]
+        values = values_by_name[name]
         if not isinstance(values, (tuple, list)) or len(values) != len(annotation):
             raise ArgumentError(f'job "{signature.job}", parameter "{name}": expected {len(annotation)} values')
         for i, (part, value) in enumerate(zip(annotation, values, strict=True)):

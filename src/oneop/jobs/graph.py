@@ -29,9 +29,9 @@ class TensorJob:
             specs.append(InputSpec(name=f"input {i}", shape=tuple(example.shape), dtype=example.dtype))
         devices = {example.device for example in examples}
         if len(devices) > 1:
-            found = ", ".join(sorted(map(str, devices)))
+            listed = ", ".join(sorted(map(str, devices)))
             raise ArgumentError(
-                f'job "{name}": its inputs must be on one device, found {found}\n  move them: x.to(device)'
+                f'job "{name}": its inputs must be on one device, found {listed}\n  move them: x.to(device)'
             )
         request = TraceRequest(
             name=name,
@@ -70,11 +70,11 @@ class TensorJob:
             raise ArgumentError(f'job "{traced.name}" takes {len(traced.inputs)} tensors, found {len(inputs)}')
         for spec, value in zip(traced.inputs, inputs, strict=True):
             if not isinstance(value, torch.Tensor) or tuple(value.shape) != spec.shape or value.dtype != spec.dtype:
-                found = (
+                kind = (
                     f"{value.dtype} {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
                 )
                 raise ArgumentError(
-                    f'job "{traced.name}", {spec.name}: expected {spec.dtype} {spec.shape}, found {found}\n'
+                    f'job "{traced.name}", {spec.name}: expected {spec.dtype} {spec.shape}, found {kind}\n'
                     "  a job is planned for fixed shapes: make another one for others"
                 )
 

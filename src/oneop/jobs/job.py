@@ -153,12 +153,12 @@ class CompiledJob:
 
     def _run_function(self, inputs: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor]]:
         assert self._function is not None
-        given = [value.to(self.traced.device) for value in inputs]
+        tensors = [value.to(self.traced.device) for value in inputs]
         for number in self.traced.changed_inputs:  # a run that fails leaves the caller's tensors alone
-            given[number] = inputs[number].to(self.traced.device, copy=True)
+            tensors[number] = inputs[number].to(self.traced.device, copy=True)
         rates = [self.traced.rate] if self.traced.rate is not None else []
         with no_modes(), torch.no_grad():
-            return list(self._function(given, list(self.traced.held), rates)), given
+            return list(self._function(tensors, list(self.traced.held), rates)), tensors
 
     def _explain(self, error: BaseException, failed: int, versions: Sequence[int] = ()) -> None:
         """Add to the error of a step what the step has changed; `failed` is the number of the program's step."""

@@ -143,7 +143,7 @@ def _exchange(header: list[int], device: torch.device, patience: timedelta | Non
         work.wait()
     else:
         work.wait(patience)
-    return [one.tolist() for one in everyone]
+    return [row.tolist() for row in everyone]
 
 
 def _said(rank: int, number: int) -> str:

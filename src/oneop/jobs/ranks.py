@@ -45,7 +45,7 @@ class SpreadFunction:
         call = Call(
             job=traced.name,
             step=self._step,
-            inputs=tuple(f"{str(one.dtype).removeprefix('torch.')}{list(one.shape)}" for one in inputs),
+            inputs=tuple(f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}" for tensor in inputs),
             sums=tuple(map(_checksum, inputs)),
             rates=tuple(map(_checksum, rates)),
         )
@@ -91,13 +91,13 @@ def fingerprint(traced: TracedJob) -> dict[str, str]:
     held = [(n, tuple(t.shape), str(t.dtype)) for n, t in zip(traced.held_names, traced.held, strict=True)]
     return {
         "job": traced.name,
-        "inputs": str([(tuple(one.shape), str(one.dtype)) for one in traced.inputs]),
+        "inputs": str([(tuple(spec.shape), str(spec.dtype)) for spec in traced.inputs]),
         "graphs": _digest(str(_calls_of(traced.graph))),
         "optimizer": f"{type(optimizer).__name__} {sorted(settings.items())}",
         "learning rates": str(rates),
         "variables": _digest(str(held)),
         "values of the variables": _digest(",".join(f"{_checksum(value):x}" for value in traced.held)),
-        "op libraries": str(sorted((name, found[0]) for name, found in loaded_libraries.items())),
+        "op libraries": str(sorted((name, library[0]) for name, library in loaded_libraries.items())),
         "ops": str([(name, *_identity(name)) for name in _ops_of(traced)]),
         "torch": torch.__version__,
     }
@@ -128,15 +128,15 @@ def _calls_of(graph: torch.fx.GraphModule) -> Details:
         arguments = schema.arguments if schema is not None else []
         names = [argument.name for argument in arguments]
         names += [f"argument {i}" for i in range(len(names), len(node.args))]
-        given = {one.name: one.default_value for one in arguments if one.has_default_value()}
-        given |= {n: v for n, v in zip(names, node.args, strict=False) if isinstance(v, _PLAIN)}
-        given |= node.kwargs
-        found = {
+        values = {argument.name: argument.default_value for argument in arguments if argument.has_default_value()}
+        values |= {n: v for n, v in zip(names, node.args, strict=False) if isinstance(v, _PLAIN)}
+        values |= node.kwargs
+        shown = {
             f'"{name}"': repr(value)
-            for name, value in sorted(given.items())
+            for name, value in sorted(values.items())
             if name != "part" and not isinstance(value, torch.fx.Node) and not _may_be_local(node, name, value)
         }
-        calls.append((f"{node.target}", found))
+        calls.append((f"{node.target}", shown))
     return calls
 
 

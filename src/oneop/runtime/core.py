@@ -199,7 +199,7 @@ def dtypes_of(kind: str, value: Any) -> Any:
     if kind == "dtype" and isinstance(value, int):
         return _BY_NUMBER[value]
     if kind == "list of dtype":
-        return [_BY_NUMBER.get(one, one) for one in value]
+        return [_BY_NUMBER.get(number, number) for number in value]
     return value
 
 

@@ -70,12 +70,12 @@ class _Differentiated(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         draws, *tensors = ctx.saved_tensors
-        found = _call(draws, [*tensors, *grads], ctx.text, ctx.order + 1)
+        derivatives = _call(draws, [*tensors, *grads], ctx.text, ctx.order + 1)
         return (
             None,
             None,
             None,
-            *(grad if is_differentiable(tensor) else None for grad, tensor in zip(found, tensors, strict=True)),
+            *(grad if is_differentiable(tensor) else None for grad, tensor in zip(derivatives, tensors, strict=True)),
         )
 
     @staticmethod

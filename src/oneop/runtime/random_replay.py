@@ -151,16 +151,16 @@ def run(numbers: Sequence[int], tensors: Sequence[Tensor], text: str, order: int
         outputs = run(numbers, inputs, text, order - 1, True)
         asked = [(output, grad) for output, grad in zip(outputs, grads, strict=True) if output.requires_grad]
         wanted = [tensor for tensor in inputs if tensor.requires_grad]
-        found: Sequence[Tensor | None] = [None] * len(wanted)
+        derivatives: Sequence[Tensor | None] = [None] * len(wanted)
         if asked and wanted:
-            found = torch.autograd.grad(
+            derivatives = torch.autograd.grad(
                 [output for output, _ in asked],
                 wanted,
                 [grad for _, grad in asked],
                 create_graph=create_graph,
                 allow_unused=True,
             )
-    by_input = iter(found)
+    by_input = iter(derivatives)
     made = [next(by_input) if tensor.requires_grad else None for tensor in inputs]
     return [
         torch.zeros_like(tensor, memory_format=torch.contiguous_format) if grad is None else grad.contiguous()

@@ -46,9 +46,9 @@ _LATER = {
 def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module 'oneop.sharding' has no attribute {name!r}")
-    found: object = getattr(importlib.import_module(f"oneop.sharding.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found
+    value: object = getattr(importlib.import_module(f"oneop.sharding.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 __all__ = ["Part", "explain", "part", "pin", "shardy_rule", "validate_strategies"]

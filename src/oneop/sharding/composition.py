@@ -35,7 +35,7 @@ def run(name: str, arguments: Sequence[Any]) -> Any:
     """Run an op that torch differentiates, given all arguments of its schema; `NotImplemented` without a DTensor."""
     op = get_op(name.partition("::")[2])
     args = arguments[: len(op.inputs)]
-    tensors = [one for item in args for one in (item if isinstance(item, (list, tuple)) else [item])]
+    tensors = [tensor for item in args for tensor in (item if isinstance(item, (list, tuple)) else [item])]
     if not any(isinstance(tensor, DTensor) for tensor in tensors):
         return NotImplemented
     schema = [argument.name for argument in find_op(op.name).overload._schema.arguments]
@@ -64,7 +64,11 @@ def run(name: str, arguments: Sequence[Any]) -> Any:
         return part
 
     parts = [
-        None if item is None else [part_of(one) for one in item] if isinstance(item, (list, tuple)) else part_of(item)
+        None
+        if item is None
+        else [part_of(element) for element in item]
+        if isinstance(item, (list, tuple))
+        else part_of(item)
         for item in args
     ]
     changed = {call.schema_names.get(attr, attr): value for attr, value in local.attrs.items()}
@@ -109,13 +113,13 @@ def _backward_placements(chosen: Candidate) -> tuple[list[Placements], list[Plac
     whole = [all(placed[dim].is_replicate() for placed in everything) for dim in dims]
 
     def back(placements: Placements) -> Placements:
-        found = []
+        turned = []
         for dim, placement in enumerate(placements):
             if split_axis(placement) is not None:
-                found.append(placement)
+                turned.append(placement)
             else:
-                found.append(Replicate() if placement.is_partial() or whole[dim] else Partial())
-        return tuple(found)
+                turned.append(Replicate() if placement.is_partial() or whole[dim] else Partial())
+        return tuple(turned)
 
     return [back(placed) for placed in chosen.inputs], [back(placed) for placed in chosen.outputs]
 
@@ -131,8 +135,8 @@ class _Move(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: DTensor) -> Any:
         target = tuple(
-            own if split_axis(own) is not None else found
-            for own, found in zip(ctx.before, grad.placements, strict=True)
+            own if split_axis(own) is not None else arriving
+            for own, arriving in zip(ctx.before, grad.placements, strict=True)
         )
         return (grad if target == tuple(grad.placements) else _move(grad, target)), None
 

@@ -112,7 +112,7 @@ def self_test() -> str:
 
     if key(["a"], a=1, b=1) != key(["a"], a=1, b=2):
         return "its key has attributes that were not named"
-    if any(key(["a"], a=one) == key(["a"], a=other) for one, other in _PAIRS):
+    if any(key(["a"], a=value) == key(["a"], a=other) for value, other in _PAIRS):
         return "its key lacks an attribute that was named"
     if key(["a"]) == key(["a", "b"]) or key(["a"], a=1) == key(["a", "b"], a=1):
         return "a key with more names is found under one with fewer"
@@ -251,8 +251,8 @@ def make_call(op: OpDef, overload: Any, groups: Sequence[Sequence[Any]], kwargs:
         counts = [0 if arg.is_optional else max(arg.count, 1) for arg in op.outputs]
     specs = [spec for group in groups for spec in group]
     shapes = [[(_shape(spec), spec.tensor_meta.dtype) for spec in group] for group in groups]
-    given = {name: _without_symbols(value) for name, value in kwargs.items()}
-    schema_attrs = {name: value for name, value in given.items() if name != "device"}
+    attrs = {name: _without_symbols(value) for name, value in kwargs.items()}
+    schema_attrs = {name: value for name, value in attrs.items() if name != "device"}
     names: dict[str, str] = find_op(op.name)._trace_names.attrs  # type: ignore[attr-defined]
     return ShardedCall(
         op=op,
@@ -261,7 +261,7 @@ def make_call(op: OpDef, overload: Any, groups: Sequence[Sequence[Any]], kwargs:
         groups=shapes,
         placements=[tuple(spec.placements) for spec in specs],
         output_counts=[hint(count) for count in counts],
-        attrs=readable_attrs(op, names, given),
+        attrs=readable_attrs(op, names, attrs),
         schema_attrs=schema_attrs,
         outputs=[(hints(shape), dtype) for shape, dtype in _whole_outputs(op, overload, shapes, schema_attrs)],
         schema_names=names,
@@ -309,9 +309,9 @@ def keep_plan(call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], attrs
     All ranks trace with the same outer sizes, and guard on them alike. So they plan alike.
     """
     sizes = [size for spec in specs for size in spec.tensor_meta.shape]  # type: ignore[union-attr]
-    given = [one for value in attrs for one in (value if isinstance(value, (list, tuple)) else [value])]
-    if any(is_symbol(size) for size in [*sizes, *given]) and not _holds_for_all_sizes(call, plan, specs, given):
-        fix([*sizes, *given])
+    entries = [entry for value in attrs for entry in (value if isinstance(value, (list, tuple)) else [value])]
+    if any(is_symbol(size) for size in [*sizes, *entries]) and not _holds_for_all_sizes(call, plan, specs, entries):
+        fix([*sizes, *entries])
     if _is_tracing():
         guard_outer_sizes()
 
@@ -320,8 +320,8 @@ def _is_tracing() -> bool:
     return torch._guards.TracingContext.try_get() is not None
 
 
-def _holds_for_all_sizes(call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], given: Sequence[Any]) -> bool:
-    if plan.chosen.moved or plan.reads_sizes or _needs_own_run(call.op) or any(is_symbol(one) for one in given):
+def _holds_for_all_sizes(call: ShardedCall, plan: Plan, specs: Sequence[DTensorSpec], entries: Sequence[Any]) -> bool:
+    if plan.chosen.moved or plan.reads_sizes or _needs_own_run(call.op) or any(is_symbol(entry) for entry in entries):
         return False
     rest = iter(specs)
     groups = [[(tuple(next(rest).tensor_meta.shape), dtype) for _, dtype in group] for group in call.groups]  # type: ignore[union-attr]
@@ -397,7 +397,7 @@ def _unwrapped(item: Any, specs: list[DTensorSpec | None]) -> Any:
         specs.append(item._spec)
         return item._local_tensor
     if isinstance(item, (list, tuple)):
-        return [_unwrapped(one, specs) for one in item]
+        return [_unwrapped(element, specs) for element in item]
     if item is not None:
         specs.append(None)
     return item
@@ -481,9 +481,9 @@ def call_of(op: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sha
                 )
         groups.append([tensor._spec for tensor in tensors])
     names: dict[str, str] = find_op(op.name)._trace_names.attrs  # type: ignore[attr-defined]
-    given = {names.get(name, name): value for name, value in kwargs.items()}
+    attrs = {names.get(name, name): value for name, value in kwargs.items()}
     specs = [spec for group in groups for spec in group]
-    return make_call(op, find_op(op.name).overload, groups, given), specs
+    return make_call(op, find_op(op.name).overload, groups, attrs), specs
 
 
 def whole_outputs(call: ShardedCall, specs: Sequence[DTensorSpec], kwargs: dict[str, Any]) -> list[tuple[Any, Any]]:

@@ -81,7 +81,7 @@ def explain(op: Op | str, *args: Any, **attrs: Any) -> Explanation:
     plan = dtensor.plan_call(call, specs, compare_all=True)
     chosen = plan.chosen
     moves = _moves(definition, call, chosen)
-    listed = [(_text(call, one), one.cost) for one in plan.candidates]
+    listed = [(_text(call, candidate), candidate.cost) for candidate in plan.candidates]
     lines = [f'op "{name}" on a mesh of {" x ".join(map(str, call.mesh_shape))}']
     for tensor, (shape, dtype), placements in zip(
         _names(definition, call), (spec for group in call.groups for spec in group), call.placements, strict=True

@@ -61,9 +61,9 @@ def shardy_rule(op: Op | str, inputs: Sequence[Any], **attrs: Any) -> str:
     sizes = {f: shape[a] for t, shape in zip(factors, [*shapes, *outputs], strict=True) for a, f in enumerate(t)}
     lines = ", ".join(f"{factor}={size}" for factor, size in sorted(sizes.items()))
     tail = "".join(
-        f" {what}={{{', '.join(found)}}}"
-        for what, found in (("reduction", reduction), ("need_replication", fixed))
-        if found
+        f" {what}={{{', '.join(factors)}}}"
+        for what, factors in (("reduction", reduction), ("need_replication", fixed))
+        if factors
     )
     return f"({', '.join(texts[: len(shapes)])})->({', '.join(texts[len(shapes) :])}) {{{lines}}}{tail}"
 

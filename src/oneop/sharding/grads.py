@@ -28,7 +28,7 @@ def place_gradients(
         for tensor in inputs
     ]
     node = next((output.grad_fn for output in outputs if output.grad_fn is not None), None)
-    if node is None or not any(one is not None for one in wanted):
+    if node is None or not any(spec is not None for spec in wanted):
         return None
     node.register_hook(_hook(wanted))
     if len(outputs) < 2:
@@ -45,7 +45,7 @@ def _zeros_for(output: torch.Tensor) -> Callable[[], torch.Tensor]:
     def make() -> torch.Tensor:
         mesh, placements, shape, stride = spec
         size, dtype, device = local
-        placed = tuple(one if split_axis(one) is not None else Replicate() for one in placements)
+        placed = tuple(placement if split_axis(placement) is not None else Replicate() for placement in placements)
         return wrapped(torch.zeros(size, dtype=dtype, device=device), mesh, placed, shape, stride)
 
     return make
@@ -66,6 +66,7 @@ def _placed(grad: torch.Tensor | None, place: Any) -> torch.Tensor | None:
     if grad.device_mesh != mesh:
         return grad
     target = tuple(
-        own if split_axis(own) is not None else found for own, found in zip(placements, grad.placements, strict=True)
+        own if split_axis(own) is not None else arriving
+        for own, arriving in zip(placements, grad.placements, strict=True)
     )
     return grad if target == tuple(grad.placements) else grad.redistribute(placements=target)

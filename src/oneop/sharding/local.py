@@ -56,7 +56,7 @@ def different_devices(
 
     choices: list[list[int]] = []
     for dim, parts in enumerate(mesh_shape):
-        found = {0, parts - 1}
+        indices = {0, parts - 1}
         for shape, placed in zip(shapes, placements, strict=True):
             axis = split_axis(placed[dim])
             if axis is None:
@@ -69,8 +69,8 @@ def different_devices(
             for size in sizes:
                 step = -(-size // parts)
                 full = size // step if step else 0
-                found.update(index for index in (full, full + 1) if index < parts)
-        choices.append(sorted(found))
+                indices.update(index for index in (full, full + 1) if index < parts)
+        choices.append(sorted(indices))
     yield from itertools.product(*choices)
 
 
@@ -120,24 +120,24 @@ def local_attrs(
     for attr in size_attrs(op):
         if attr.name not in attrs or attr.arg not in whole:
             continue  # its default; or an argument that the call does not have
-        given, large, small = attrs[attr.name], whole[attr.arg], part[attr.arg]
+        written, large, small = attrs[attr.name], whole[attr.arg], part[attr.arg]
         if attr.axis is None:
-            values = list(given)
+            values = list(written)
             if len(values) != len(large) or any(v not in (-1, size) for v, size in zip(values, large, strict=True)):
-                raise _not_that_size(op, attr, given, large)
+                raise _not_that_size(op, attr, written, large)
             changed[attr.name] = [v if v == -1 else size for v, size in zip(values, small, strict=True)]
         else:
-            if given != large[attr.axis]:
-                raise _not_that_size(op, attr, given, large)
+            if written != large[attr.axis]:
+                raise _not_that_size(op, attr, written, large)
             changed[attr.name] = small[attr.axis]
     return {name: value for name, value in changed.items() if value != attrs[name]}
 
 
-def _not_that_size(op: OpDef, attr: SizeAttr, given: object, shape: Shape) -> SbpError:
+def _not_that_size(op: OpDef, attr: SizeAttr, size: object, shape: Shape) -> SbpError:
     what = f"the shape of {attr.arg}" if attr.axis is None else f"the size of {attr.arg}[{attr.axis}]"
     return SbpError(
         f'op "{op.name}": attribute "{attr.name}" is declared to be {what}, which is '
-        f"{list(shape) if attr.axis is None else shape[attr.axis]}; found {given}\n"
+        f"{list(shape) if attr.axis is None else shape[attr.axis]}; found {size}\n"
         f"  declare it right: register_size_attrs, or its name in the axes line\n  defined at {op.source}"
     )
 

@@ -89,9 +89,9 @@ def _tensors(op: OpDef, args: Sequence[Any]) -> Iterator[tuple[ArgDef, DTensor]]
             raise ArgumentError(f'pin: op "{op.name}", input "{arg.name}": it is missing\n  defined at {op.source}')
         for tensor in item if isinstance(item, (list, tuple)) else [] if item is None else [item]:
             if not isinstance(tensor, DTensor):
-                found = "a plain tensor" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+                kind = "a plain tensor" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
                 raise ArgumentError(
-                    f'pin: op "{op.name}", input "{arg.name}": expected a DTensor, found {found}\n'
+                    f'pin: op "{op.name}", input "{arg.name}": expected a DTensor, found {kind}\n'
                     "  make one with oneop.global_tensor or torch.distributed.tensor.distribute_tensor"
                 )
             yield arg, tensor
@@ -107,13 +107,13 @@ def _check(
     differentiates: bool,
 ) -> None:
     _check_mesh(op, texts, tensors)
-    metas = [[_meta(one) for one in item] if isinstance(item, (list, tuple)) else _meta(item) for item in args]
+    metas = [[_meta(tensor) for tensor in item] if isinstance(item, (list, tuple)) else _meta(item) for item in args]
     find_op(op.name)(*metas, **attrs)  # says what is wrong with inputs and attributes
     call, specs = dtensor.call_of(op, args, attrs)
     refuse_means(call)
     signatures = _signatures(op, call, words)
     count = len(call.placements)
-    placed = [placements([one[i] for one in signatures]) for i in range(len(call.dtypes))]
+    placed = [placements([signature[i] for signature in signatures]) for i in range(len(call.dtypes))]
     only_linear = differentiates and core().op_info(op.name)["grad"] is None
     _check_declared(call, texts, signatures, only_linear)
     for (arg, _), now, target in zip(tensors, call.placements, placed[:count], strict=True):
@@ -156,7 +156,7 @@ def _signatures(op: OpDef, call: ShardedCall, words: Sequence[Sequence[Sbp]]) ->
     shapes = iter([*call.shapes, *(shape for shape, _ in call.outputs)])
     arguments = [*op.inputs, *op.outputs]
     ndims = [(i, len(next(shapes))) for i, count in enumerate(call.counts) for _ in range(count)]
-    found = []
+    signatures = []
     for entries in words:
         signature = []
         for i, ndim in ndims:
@@ -169,8 +169,8 @@ def _signatures(op: OpDef, call: ShardedCall, words: Sequence[Sequence[Sbp]]) ->
                     f"  write {'S of one of these, ' if ndim else ''}B or P; oneop.sbp_signatures lists what it has"
                 )
             signature.append(Sbp(SPLIT, sbp.axis % ndim) if sbp.kind == SPLIT else sbp)
-        found.append(tuple(signature))
-    return found
+        signatures.append(tuple(signature))
+    return signatures
 
 
 def _check_move(op: OpDef, arg: ArgDef, now: Placements, target: Placements) -> None:
@@ -182,7 +182,7 @@ def _check_move(op: OpDef, arg: ArgDef, now: Placements, target: Placements) -> 
             f'pin: op "{op.name}", input "{arg.name}": the op changes it in place, so it must lie as pinned: '
             f"expected {texts[1]}, found {texts[0]}\n  redistribute it first, and use what that returns"
         )
-    if any(one.is_partial() and one != before for one, before in zip(target, now, strict=True)):
+    if any(placement.is_partial() and placement != before for placement, before in zip(target, now, strict=True)):
         raise SbpError(
             f'pin: op "{op.name}", input "{arg.name}": DTensor makes no {texts[1]} of a tensor that lies {texts[0]}\n'
             "  make the summands where the tensor comes from, or pin another signature"
@@ -196,7 +196,7 @@ def _check_declared(
         return  # the op decides for all dimensions at once; the plan says what
     for text, signature, declared in zip(texts, signatures, signatures_of(call), strict=True):
         if signature not in declared:
-            shown = "; ".join(dict.fromkeys(text_of(call.op, call.counts, one) for one in declared))
+            shown = "; ".join(dict.fromkeys(text_of(call.op, call.counts, signature) for signature in declared))
             raise SbpError(
                 f"{_start(call.op, texts)}\n"
                 f"  expected a signature that it declares for these shapes and attributes: {shown}\n  found {text}\n"
@@ -215,5 +215,5 @@ def _why(call: ShardedCall, plan: Plan, signatures: Sequence[Signature]) -> str:
     for candidate, problem in plan.refused:
         if list(candidate.signatures) == list(signatures):
             return problem
-    chosen = " | ".join(text_of(call.op, call.counts, one) for one in plan.chosen.signatures)
+    chosen = " | ".join(text_of(call.op, call.counts, signature) for signature in plan.chosen.signatures)
     return f"inputs that lie so run under {chosen}, which it declares first"

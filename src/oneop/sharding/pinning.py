@@ -34,15 +34,15 @@ def pin(op: Op | str, signature: str | Sequence[str]) -> Callable[..., Any]:
     texts = _texts(name, signature)
     words = [read_words(definition, text) for text in texts]
     inputs = [arg.name for arg in definition.inputs]
-    targets = [placements([one[i] for one in words]) for i in range(len(inputs))]
+    targets = [placements([signature[i] for signature in words]) for i in range(len(inputs))]
 
     def pinned(*args: Any, **attrs: Any) -> Any:
-        given, named = _by_position(name, inputs, args, attrs)
+        tensors, named = _by_position(name, inputs, args, attrs)
         check = _check_traced if torch.compiler.is_compiling() else check_call
-        check(name, texts, given, named)
+        check(name, texts, tensors, named)
         placed = [
-            [_moved(one, target) for one in item] if isinstance(item, (list, tuple)) else _moved(item, target)
-            for item, target in zip(given, targets, strict=True)
+            [_moved(tensor, target) for tensor in item] if isinstance(item, (list, tuple)) else _moved(item, target)
+            for item, target in zip(tensors, targets, strict=True)
         ]
         return call(*placed, **named)
 

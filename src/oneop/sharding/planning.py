@@ -105,14 +105,14 @@ def make_plan(call: ShardedCall, cost: Cost, *, compare_all: bool = False, is_li
     exact = None if compare_all else _exact(call, signatures, cost)
     if exact is not None and not _problem(call, exact, reads_sizes):
         return Plan(candidates=[exact], refused=[], chosen=exact, attrs_read=attrs_read, reads_sizes=reads_sizes)
-    found = [candidate for candidate in _candidates(call, signatures, cost) if _keeps_changed(call, candidate)]
-    found.sort(key=lambda candidate: (candidate.cost, candidate.moved))
+    candidates = [candidate for candidate in _candidates(call, signatures, cost) if _keeps_changed(call, candidate)]
+    candidates.sort(key=lambda candidate: (candidate.cost, candidate.moved))
     refused: list[tuple[Candidate, str]] = []
-    for candidate in found:
+    for candidate in candidates:
         problem = _problem(call, candidate, reads_sizes)
         if not problem:
             return Plan(
-                candidates=found, refused=refused, chosen=candidate, attrs_read=attrs_read, reads_sizes=reads_sizes
+                candidates=candidates, refused=refused, chosen=candidate, attrs_read=attrs_read, reads_sizes=reads_sizes
             )
         refused.append((candidate, problem))
     raise SbpError(_no_candidate_text(call, signatures))
@@ -134,7 +134,7 @@ def _signatures(call: ShardedCall, only_linear: bool) -> tuple[list[list[Signatu
     reads_sizes = False
     for size in dict.fromkeys(call.mesh_shape):
         declared = declared_signatures(call.op.name, call.groups, call.output_counts, call.attrs, size, keep_small=True)
-        by_size[size] = tuple(one for one in declared.signatures if not only_linear or is_linear(one))
+        by_size[size] = tuple(signature for signature in declared.signatures if not only_linear or is_linear(signature))
         read |= declared.attrs_read
         reads_sizes |= declared.reads_sizes
     return [list(by_size[size]) for size in call.mesh_shape], read, reads_sizes
@@ -172,7 +172,9 @@ def _exact(call: ShardedCall, signatures: Sequence[Sequence[Signature]], cost: C
     chosen = []
     for dim, options in enumerate(signatures):
         now = [placements[dim] for placements in call.placements]
-        fits = (one for one in options if [_placement(sbp) for sbp in one[: len(now)]] == [_plain(p) for p in now])
+        fits = (
+            option for option in options if [_placement(sbp) for sbp in option[: len(now)]] == [_plain(p) for p in now]
+        )
         match = next(fits, None)
         if match is None:
             return None
@@ -319,12 +321,12 @@ def local_call(
 
 def _by_argument(call: ShardedCall, shapes: Sequence[Shape]) -> dict[str, Shape]:
     """Return the shape of the first tensor of each argument."""
-    found, at = {}, 0
+    first_shapes, at = {}, 0
     for arg, count in zip([*call.op.inputs, *call.op.outputs], call.counts, strict=True):
         if count:
-            found[arg.name] = shapes[at]
+            first_shapes[arg.name] = shapes[at]
         at += count
-    return found
+    return first_shapes
 
 
 def _problem(call: ShardedCall, candidate: Candidate, reads_sizes: bool) -> str:
@@ -362,7 +364,7 @@ def _unproved(call: ShardedCall, candidate: Candidate) -> str:
         return ""  # it draws numbers, or asks where it runs: a run on parts here would say nothing
     if is_implied(call.op.name) and core().op_info(call.op.name)["side_effect"]:
         return "its signatures only follow from inference, and an op with effects is not tried out"
-    cut = [one for one, size in zip(candidate.signatures, call.mesh_shape, strict=True) if size > 1]
+    cut = [signature for signature, size in zip(candidate.signatures, call.mesh_shape, strict=True) if size > 1]
     for signature in dict.fromkeys(cut):  # one part is the whole, whatever the op does
         if not prove_implied(call.op.name, call.groups, call.attrs, signature, device=call.device):
             return f"{text_of(call.op, call.counts, signature)} only follows from inference, and could not be proved"
@@ -415,13 +417,13 @@ def _physical(
 ) -> list[Shape] | None:
     """Return the outputs of one device by the op's physical inference; None where it refuses."""
     placed = [*candidate.inputs, *candidate.outputs]
-    sbp = [(one.kind, one.axis) for placements in placed for one in of_placements(placements)]
+    sbp = [(entry.kind, entry.axis) for placements in placed for entry in of_placements(placements)]
     index = 0
     for position, size in zip(coordinate, call.mesh_shape, strict=True):
         index = index * size + position
     logical = [*(spec for group in call.groups for spec in group), *call.outputs]
     try:
-        found = core().infer_outputs(
+        inferred = core().infer_outputs(
             call.op.name,
             groups,
             call.output_counts,
@@ -434,7 +436,7 @@ def _physical(
         )
     except (OneopError, RuntimeError, ValueError, TypeError):
         return None
-    return [tuple(shape) for shape, _ in found]
+    return [tuple(shape) for shape, _ in inferred]
 
 
 def placements_text(placements: Sequence[Placement]) -> str:
@@ -458,16 +460,16 @@ def _no_candidate_text(call: ShardedCall, signatures: Sequence[Sequence[Signatur
     text = f'op "{call.op.name}": no SBP signature fits {placed}\n'
     if changed:
         text += f"  it changes {', '.join(changed)} in place, which must stay where it is: redistribute the others\n"
-    shown = dict.fromkeys(text_of(call.op, call.counts, one) for options in signatures for one in options)
+    shown = dict.fromkeys(text_of(call.op, call.counts, signature) for options in signatures for signature in options)
     return text + f"  it has {'; '.join(shown)}\n  defined at {call.op.source}"
 
 
-def readable_attrs(op: OpDef, names: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, Any]:
+def readable_attrs(op: OpDef, names: Mapping[str, str], schema_attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes by the author's names, from what torch passes by those of the schema."""
     by_schema = {schema: own for own, schema in names.items()}
     known = {attr.name: attr.type for attr in op.attrs}
     attrs = {}
-    for name, value in given.items():
+    for name, value in schema_attrs.items():
         own = by_schema.get(name, name)
         if own in known:
             attrs[own] = [_DTYPES[code] for code in value] if known[own] == "list of dtype" else value

@@ -57,9 +57,9 @@ _LATER = {
 def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module 'oneop.testing' has no attribute {name!r}")
-    found: object = getattr(importlib.import_module(f"oneop.testing.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found
+    value: object = getattr(importlib.import_module(f"oneop.testing.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

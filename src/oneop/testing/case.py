@@ -32,7 +32,7 @@ class Case:
 
     def make(self) -> list[torch.Tensor]:
         """Return new input tensors, one after the other."""
-        return [one.make(self.device) for one in self.tensors]
+        return [recipe.make(self.device) for recipe in self.tensors]
 
     def group(self, tensors: Sequence[Any]) -> list[Any]:
         """Return one entry for each input: a tensor, a list of them, or None."""
@@ -66,18 +66,18 @@ class Case:
 
     def like(self, **changes: Any) -> Case:
         """Return this case with the same change to all tensors."""
-        return replace(self, tensors=tuple(replace(one, **changes) for one in self.tensors))
+        return replace(self, tensors=tuple(replace(recipe, **changes) for recipe in self.tensors))
 
     @property
     def size(self) -> tuple[int, ...]:
         """How large a case is, for telling the smallest."""
-        elements = sum(torch.Size(one.shape).numel() for one in self.tensors)
-        odd = sum((one.layout != "contiguous") + (one.fill != "plain") for one in self.tensors)
-        return (elements, sum(len(one.shape) for one in self.tensors), odd, len(self.attrs))
+        elements = sum(torch.Size(recipe.shape).numel() for recipe in self.tensors)
+        odd = sum((recipe.layout != "contiguous") + (recipe.fill != "plain") for recipe in self.tensors)
+        return (elements, sum(len(recipe.shape) for recipe in self.tensors), odd, len(self.attrs))
 
     def __str__(self) -> str:
         """Return `x float32[2, 3], alpha=0.5`."""
-        parts = [f"{name} {one}" for name, one in zip(self.names(), self.tensors, strict=True)]
+        parts = [f"{name} {recipe}" for name, recipe in zip(self.names(), self.tensors, strict=True)]
         parts += [f"{name}={value!r}" for name, value in self.attrs]
         return ", ".join(parts) + (f" on {self.device}" if self.device != "cpu" else "") or "no arguments"
 
@@ -152,19 +152,22 @@ def _bounds(subject: Subject, choice: Choice, shapes: Sequence[tuple[int, ...]])
     names = [arg.name for arg, n in zip(subject.op.inputs, choice.counts, strict=True) for _ in range(n)]
     is_mixed = any(d.is_floating_point for d in choice.dtypes) and not all(d.is_floating_point for d in choice.dtypes)
     least = min((size for shape in shapes for size in shape), default=1)
-    found: list[tuple[float, float] | None] = []
+    bounds: list[tuple[float, float] | None] = []
     for name, dtype in zip(names, choice.dtypes, strict=True):
-        given = subject.hints.values.get(name)
+        hinted = subject.hints.values.get(name)
         is_index = is_mixed and not dtype.is_floating_point and dtype != torch.bool
-        found.append(given or ((0, least - 1) if is_index else None))
-    return found
+        bounds.append(hinted or ((0, least - 1) if is_index else None))
+    return bounds
 
 
 def is_taken(case: Case) -> bool:
     """Tell whether inference takes the call, and there is something for indices to point to."""
-    if any(one.bounds is not None and one.bounds[1] < one.bounds[0] and 0 not in one.shape for one in case.tensors):
+    if any(
+        recipe.bounds is not None and recipe.bounds[1] < recipe.bounds[0] and 0 not in recipe.shape
+        for recipe in case.tensors
+    ):
         return False
-    metas = [torch.empty(one.shape, dtype=one.dtype, device="meta") for one in case.tensors]
+    metas = [torch.empty(recipe.shape, dtype=recipe.dtype, device="meta") for recipe in case.tensors]
     extra = {} if metas else {"device": "meta"}
     try:
         case.subject.call_overload(case.group(metas), {**case.attributes, **extra})

@@ -130,7 +130,7 @@ def run_check(
         for number, family in enumerate(wanted):
             if progress is not None:
                 progress(subject.name, family, number, len(wanted))
-            if any(one.family == "memory" and one.status == FAILED for one in outcomes):
+            if any(outcome.family == "memory" and outcome.status == FAILED for outcome in outcomes):
                 outcomes.append(skipped(family, "not run: a kernel handles memory wrongly"))
                 continue
             outcomes.append(_run_family(context, family))

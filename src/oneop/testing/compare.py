@@ -14,29 +14,31 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 4e-3, torc
 TOLERANCE |= {torch.complex128: 1e-9, torch.complex64: 2e-5}
 
 
-def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+def same_bits(tensor: torch.Tensor, other: torch.Tensor) -> bool:
     """Tell whether two tensors have the same bytes; all NaN are alike."""
-    if one.shape != other.shape or one.dtype != other.dtype:
+    if tensor.shape != other.shape or tensor.dtype != other.dtype:
         return False
-    if torch.equal(one, other):
+    if torch.equal(tensor, other):
         return True
-    return bool(torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)) if one.dtype.is_floating_point else False
+    return (
+        bool(torch.allclose(tensor, other, rtol=0, atol=0, equal_nan=True)) if tensor.dtype.is_floating_point else False
+    )
 
 
 def assert_same(
-    expected: Sequence[torch.Tensor], found: Sequence[torch.Tensor], what: str, names: Sequence[str]
+    expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor], what: str, names: Sequence[str]
 ) -> None:
     """Raise `Broken` unless all tensors are equal; `what` says what was done."""
-    for name, one, other in zip(names, expected, found, strict=False):
-        if one.dtype != other.dtype:
-            raise Broken(f"{what}: {name} is {describe(other)}, expected {describe(one)}")
-        if not same_bits(one, other):
-            raise Broken(f"{what}: {difference(name, one, other)}")
+    for name, left, right in zip(names, expected, actual, strict=False):
+        if left.dtype != right.dtype:
+            raise Broken(f"{what}: {name} is {describe(right)}, expected {describe(left)}")
+        if not same_bits(left, right):
+            raise Broken(f"{what}: {difference(name, left, right)}")
 
 
 def assert_close(
     expected: Sequence[torch.Tensor],
-    found: Sequence[torch.Tensor],
+    actual: Sequence[torch.Tensor],
     what: str,
     names: Sequence[str],
     *,
@@ -46,32 +48,32 @@ def assert_close(
     check_dtype: bool = True,
 ) -> None:
     """Raise `Broken` unless all tensors are close. `scale` is the size of the inputs, which rounding goes by too."""
-    if len(expected) != len(found):
-        raise Broken(f"{what}: {len(expected)} results on one side, {len(found)} on the other")
-    for name, one, other in zip(names, expected, found, strict=False):
-        if one.shape != other.shape or (check_dtype and one.dtype != other.dtype):
-            raise Broken(f"{what}: {name} is {describe(other)}, expected {describe(one)}")
-        if not is_close(one, other, rtol=rtol, atol=atol, scale=scale):
-            raise Broken(f"{what}: {difference(name, one, other)}")
+    if len(expected) != len(actual):
+        raise Broken(f"{what}: {len(expected)} results on one side, {len(actual)} on the other")
+    for name, left, right in zip(names, expected, actual, strict=False):
+        if left.shape != right.shape or (check_dtype and left.dtype != right.dtype):
+            raise Broken(f"{what}: {name} is {describe(right)}, expected {describe(left)}")
+        if not is_close(left, right, rtol=rtol, atol=atol, scale=scale):
+            raise Broken(f"{what}: {difference(name, left, right)}")
 
 
 def is_close(
-    expected: torch.Tensor, found: torch.Tensor, *, rtol: float | None, atol: float | None, scale: float
+    expected: torch.Tensor, actual: torch.Tensor, *, rtol: float | None, atol: float | None, scale: float
 ) -> bool:
     """Tell whether two tensors of one shape are as close as the less exact of their dtypes allows."""
-    if same_bits(expected, found):
+    if same_bits(expected, actual):
         return True
-    bound = max(TOLERANCE.get(expected.dtype, 0.0), TOLERANCE.get(found.dtype, 0.0))
+    bound = max(TOLERANCE.get(expected.dtype, 0.0), TOLERANCE.get(actual.dtype, 0.0))
     if bound == 0.0 and rtol is None and atol is None:
-        return bool(torch.equal(expected.to(torch.float64), found.to(torch.float64)))
+        return bool(torch.equal(expected.to(torch.float64), actual.to(torch.float64)))
     wide = torch.complex128 if expected.is_complex() else torch.float64
-    one, other = expected.to(wide), found.to(wide)
-    finite = one.abs()[torch.isfinite(one)]
+    left, right = expected.to(wide), actual.to(wide)
+    finite = left.abs()[torch.isfinite(left)]
     largest = float(finite.max()) if finite.numel() else 0.0
     return bool(
         torch.allclose(
-            other,
-            one,
+            right,
+            left,
             rtol=bound if rtol is None else rtol,
             atol=bound * max(largest, scale) if atol is None else atol,
             equal_nan=True,
@@ -94,18 +96,18 @@ def describe(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def difference(name: str, expected: torch.Tensor, found: torch.Tensor) -> str:
+def difference(name: str, expected: torch.Tensor, actual: torch.Tensor) -> str:
     """Say where two tensors differ most: `y[0, 2] is 1.5, expected 1.0 (3 of 6 elements differ)`."""
-    if expected.shape != found.shape:
-        return f"{name} is {describe(found)}, expected {describe(expected)}"
+    if expected.shape != actual.shape:
+        return f"{name} is {describe(actual)}, expected {describe(expected)}"
     wide = torch.complex128 if expected.is_complex() else torch.float64
-    one, other = expected.detach().cpu().to(wide).flatten(), found.detach().cpu().to(wide).flatten()
-    apart = ~((one == other) | (one.isnan() & other.isnan()))
-    gaps = torch.where(apart, (one - other).abs().nan_to_num(nan=math.inf, posinf=math.inf), 0.0)
+    left, right = expected.detach().cpu().to(wide).flatten(), actual.detach().cpu().to(wide).flatten()
+    apart = ~((left == right) | (left.isnan() & right.isnan()))
+    gaps = torch.where(apart, (left - right).abs().nan_to_num(nan=math.inf, posinf=math.inf), 0.0)
     place = int(gaps.argmax())
     index = [int(i) for i in torch.unravel_index(torch.tensor(place), expected.shape)] if expected.ndim else []
     at = f"{name}[{', '.join(map(str, index))}]" if index else name
-    values = [number(tensor.flatten()[place].item()) for tensor in (found, expected)]
+    values = [number(tensor.flatten()[place].item()) for tensor in (actual, expected)]
     count = f"{int(apart.sum())} of {expected.numel()} elements differ"
     return f"{at} is {values[0]}, expected {values[1]} ({count})"
 

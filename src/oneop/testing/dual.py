@@ -80,9 +80,9 @@ class _Functions:
             self.used.add(name)
             if self._ours:
                 return find_op(name)
-            found = self._references.get(name) or hints_of(name, Hints()).reference
-            if found is not None:
-                return found
+            reference = self._references.get(name) or hints_of(name, Hints()).reference
+            if reference is not None:
+                return reference
         for place in (torch, torch.nn.functional):
             if callable(getattr(place, name, None)):
                 return getattr(place, name)  # type: ignore[no-any-return]
@@ -146,19 +146,19 @@ def _run_pair(
     with_torch, with_oneop = _Functions(references, ours=False), _Functions(references, ours=True)
     draws = [Random(seed), Random(seed)]
     expected = _flat(body(with_torch, draws[0]))
-    found = _flat(body(with_oneop, draws[1]))
+    actual = _flat(body(with_oneop, draws[1]))
     if not with_oneop.used:
         raise ArgumentError("autotest: the body calls no op of oneop, so there is nothing to compare")
     names = [f"result {i}" if len(expected) > 1 else "the result" for i in range(len(expected))]
-    scale = largest_value([one.detach() for one in draws[0].tensors])
+    scale = largest_value([tensor.detach() for tensor in draws[0].tensors])
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "scale": scale}
-    assert_close(_detached(expected), _detached(found), "oneop differs from torch", names, **options)
+    assert_close(_detached(expected), _detached(actual), "oneop differs from torch", names, **options)
     if check_grad:
-        grads = [_gradients(results, draw.tensors) for results, draw in zip((expected, found), draws, strict=True)]
+        grads = [_gradients(results, draw.tensors) for results, draw in zip((expected, actual), draws, strict=True)]
         titles = [f"the gradient of tensor {i}" for i in range(len(grads[0]))]
         assert_close(grads[0], grads[1], "oneop differs from torch", titles, **options)
     if check_graph:
-        _check_graph(body, references, seed, _detached(found), names, options)
+        _check_graph(body, references, seed, _detached(actual), names, options)
 
 
 def _check_graph(
@@ -174,23 +174,23 @@ def _check_graph(
 
     first = Random(seed)
     body(_Functions(references, ours=True), first)
-    inputs = [one.detach() for one in first.tensors]
+    inputs = [tensor.detach() for tensor in first.tensors]
 
-    def planned(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        draws = _Given(seed, given)
+    def planned(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        draws = _Given(seed, tensors)
         return tuple(_flat(body(_Functions(references, ours=True), draws)))
 
-    found = _flat(compile_job(planned, inputs)(*inputs)) if inputs else []
+    planned_results = _flat(compile_job(planned, inputs)(*inputs)) if inputs else []
     if inputs:
-        assert_close(expected, _detached(found), "a planned job differs", names, **options)
+        assert_close(expected, _detached(planned_results), "a planned job differs", names, **options)
 
 
 class _Given(Random):
     """Draws the same, but tensors are those given."""
 
-    def __init__(self, seed: int, given: Sequence[torch.Tensor]) -> None:
+    def __init__(self, seed: int, tensors: Sequence[torch.Tensor]) -> None:
         super().__init__(seed)
-        self._rest = iter(given)
+        self._rest = iter(tensors)
 
     def tensor(self, *shape: int, **options: Any) -> torch.Tensor:
         """Return the next of the given tensors, drawing what the real one draws."""
@@ -202,19 +202,19 @@ class _Given(Random):
 def _flat(results: Any) -> list[torch.Tensor]:
     if isinstance(results, torch.Tensor):
         return [results]
-    if not isinstance(results, (tuple, list)) or not all(isinstance(one, torch.Tensor) for one in results):
+    if not isinstance(results, (tuple, list)) or not all(isinstance(result, torch.Tensor) for result in results):
         raise ArgumentError(f"autotest: a body returns a tensor or several, found {type(results).__name__}")
     return list(results)
 
 
 def _detached(results: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    return [one.detach() for one in results]
+    return [result.detach() for result in results]
 
 
 def _gradients(results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    wanted = [one for one in tensors if one.requires_grad]
-    sources = [one for one in results if one.requires_grad]
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+    sources = [result for result in results if result.requires_grad]
     if not wanted or not sources:
         return []
-    grads = torch.autograd.grad(sources, wanted, [torch.ones_like(one) for one in sources], allow_unused=True)
-    return [torch.zeros_like(one) if grad is None else grad for one, grad in zip(wanted, grads, strict=True)]
+    grads = torch.autograd.grad(sources, wanted, [torch.ones_like(source) for source in sources], allow_unused=True)
+    return [torch.zeros_like(tensor) if grad is None else grad for tensor, grad in zip(wanted, grads, strict=True)]

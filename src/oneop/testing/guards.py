@@ -88,7 +88,7 @@ def _run_once(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[
 
     def guard(value: Any, name: str, is_mutable: bool) -> Any:
         if isinstance(value, (list, tuple)):
-            return [guard(one, f"{name}[{i}]", is_mutable) for i, one in enumerate(value)]
+            return [guard(element, f"{name}[{i}]", is_mutable) for i, element in enumerate(value)]
         if not isinstance(value, torch.Tensor):
             return value
         source = value.detach() if any_strides else value.detach().contiguous()
@@ -96,8 +96,8 @@ def _run_once(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[
         guarded.append((name, is_mutable, buffer, _bytes(buffer.raw).clone()))
         return buffer.tensor
 
-    given = [guard(value, arg.name, arg.is_mutable) for arg, value in zip(subject.op.inputs, inputs, strict=True)]
-    run = core().KernelRun(subject.name, kernel, subject.torch_args(given, attrs))
+    arguments = [guard(value, arg.name, arg.is_mutable) for arg, value in zip(subject.op.inputs, inputs, strict=True)]
+    run = core().KernelRun(subject.name, kernel, subject.torch_args(arguments, attrs))
     outputs = [
         make_buffer(torch.empty(shape, dtype=dtype, device="meta"), pattern, copy=False) for shape, dtype in run.outputs
     ]
@@ -137,11 +137,11 @@ def _check_guards(
 
 def _check_written(where: str, name: str, first: torch.Tensor, second: torch.Tensor) -> None:
     """Compare the results of two runs over different patterns."""
-    one, other = _bytes(first), _bytes(second)
-    if torch.equal(one, other):
+    before, other = _bytes(first), _bytes(second)
+    if torch.equal(before, other):
         return
     size = first.element_size()
-    rows = one.view(-1, size), other.view(-1, size)
+    rows = before.view(-1, size), other.view(-1, size)
     untouched = (rows[0] == PATTERNS[0]).all(1) & (rows[1] == PATTERNS[1]).all(1)
     if untouched.any():
         place, count = int(untouched.nonzero()[0]), int(untouched.sum())
@@ -167,8 +167,8 @@ def run_kernel(op: str | Op, kernel: int, *inputs: Any, **attrs: Any) -> list[to
     outputs or scratch memory, leaves elements unwritten, changes an input, or reads what is not its own.
     """
     subject = subject_of(op, Hints())
-    given = [*inputs, *[None] * (len(subject.op.inputs) - len(inputs))]
+    arguments = [*inputs, *[None] * (len(subject.op.inputs) - len(inputs))]
     try:
-        return run_guarded(subject, kernel, given, attrs)
+        return run_guarded(subject, kernel, arguments, attrs)
     except Broken as broken:
         raise AssertionError(f'op "{subject.name}": {broken.message}') from None

@@ -118,8 +118,8 @@ class _Probe:
     ) -> list[Template]:
         """Return the shapes that go together."""
         if self.subject.hints.shapes:
-            given = [shapes for shapes in self.subject.hints.shapes if len(shapes) == len(dtypes)]
-            return [Template(tuple(tuple(str(size) for size in shape) for shape in shapes)) for shapes in given]
+            hinted = [shapes for shapes in self.subject.hints.shapes if len(shapes) == len(dtypes)]
+            return [Template(tuple(tuple(str(size) for size in shape) for shape in shapes)) for shapes in hinted]
         return find_templates(
             self.subject.infer_kind(), len(dtypes), lambda shapes: self.infer(counts, dtypes, shapes, attrs)
         )
@@ -256,10 +256,10 @@ def _dtype_combinations(
     open_places = [place for place in places if place not in asked]
     usual = list(dict.fromkeys([*asked.values(), *_GUESSES]))
     seen = set()
-    alike = ((one,) * len(open_places) for one in usual)
+    alike = ((dtype,) * len(open_places) for dtype in usual)
     for values in itertools.islice(itertools.chain(alike, itertools.product(usual, repeat=len(open_places))), 80):
-        given = {**asked, **dict(zip(open_places, values, strict=True))}
-        dtypes = tuple(given[place] for place in places)
+        by_place = {**asked, **dict(zip(open_places, values, strict=True))}
+        dtypes = tuple(by_place[place] for place in places)
         if dtypes not in seen:
             seen.add(dtypes)
             yield dtypes

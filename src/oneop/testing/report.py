@@ -79,20 +79,20 @@ class CheckReport:
             "seconds": round(self.seconds, 3),
             "outcomes": [
                 {
-                    "family": one.family,
-                    "status": one.status,
-                    "note": one.note,
-                    "cases": one.cases,
-                    "seconds": round(one.seconds, 3),
+                    "family": outcome.family,
+                    "status": outcome.status,
+                    "note": outcome.note,
+                    "cases": outcome.cases,
+                    "seconds": round(outcome.seconds, 3),
                     "failure": None
-                    if one.failure is None
+                    if outcome.failure is None
                     else {
-                        "message": one.failure.message,
-                        "case": one.failure.case,
-                        "reproduce": list(one.failure.reproduce),
+                        "message": outcome.failure.message,
+                        "case": outcome.failure.case,
+                        "reproduce": list(outcome.failure.reproduce),
                     },
                 }
-                for one in self.outcomes
+                for outcome in self.outcomes
             ],
         }
 
@@ -103,11 +103,11 @@ class CheckReport:
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
         yield f"{self.op.name}  {self.op.source}"
-        for one in self.outcomes:
-            yield f"  {one.status:8} {one.family:16} {_note_of(one)}".rstrip()
-        for one in self.failures:
+        for outcome in self.outcomes:
+            yield f"  {outcome.status:8} {outcome.family:16} {_note_of(outcome)}".rstrip()
+        for outcome in self.failures:
             yield ""
-            yield from failure_lines(self.op.name, one)
+            yield from failure_lines(self.op.name, outcome)
         counts = [f"{sum(o.status == s for o in self.outcomes)} {s}" for s in (PASSED, FAILED, MISSING, SKIPPED)]
         yield f"  {', '.join(text for text in counts if not text.startswith('0 '))} in {self.seconds:.1f} s"
 
@@ -137,7 +137,7 @@ def lines_for(case: Case, ends: tuple[str, ...]) -> tuple[str, ...]:
     """Return lines that make the call again; `ends` follow it, or the call itself if there are none."""
     names = case.names()
     lines = ["import torch, oneop", "from oneop.testing import tensor", *_loading(case)]
-    lines += [f"{name} = {one.code()}" for name, one in zip(names, case.tensors, strict=True)]
+    lines += [f"{name} = {tensor.code()}" for name, tensor in zip(names, case.tensors, strict=True)]
     call = call_text(case)
     return (*lines, *(end.replace("{call}", call) for end in ends or ("print({call})",)))
 
@@ -150,9 +150,9 @@ def call_text(case: Case, names: list[str] | None = None) -> str:
 def arguments_text(case: Case, names: list[str] | None = None) -> str:
     """Return its arguments: `x, alpha=0.5`."""
     grouped = case.group(names or case.names())
-    given = [f"[{', '.join(one)}]" if isinstance(one, list) else str(one) for one in grouped]
-    given += [f"{name}={value!r}" for name, value in case.attrs]
-    return ", ".join(given)
+    arguments = [f"[{', '.join(entry)}]" if isinstance(entry, list) else str(entry) for entry in grouped]
+    arguments += [f"{name}={value!r}" for name, value in case.attrs]
+    return ", ".join(arguments)
 
 
 def _loading(case: Case) -> list[str]:

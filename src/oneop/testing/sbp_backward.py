@@ -47,7 +47,7 @@ def backward_calls(call: Call) -> list[tuple[str, tuple[Any, ...], dict[str, Any
     try:
         results = call.overload(*call.arranged(inputs), **call.attrs)
         listed = [results] if isinstance(results, torch.Tensor) else list(results)
-        outputs = [one for one in listed if one.requires_grad]
+        outputs = [output for output in listed if output.requires_grad]
         if not outputs:
             return []
         seeds = [_weights(output, i) for i, output in enumerate(outputs)]
@@ -79,7 +79,7 @@ def composition_problem(sample: Sample, signature: Signature, parts: int) -> str
             cut_tensor(seed, _back(sbp, signature), parts, 50 + i)
             for i, (seed, sbp) in enumerate(zip(seeds, signature[count:], strict=True))
         ]
-        found: list[list[torch.Tensor | None]] = []
+        grads_of_parts: list[list[torch.Tensor | None]] = []
         sharded, candidate = sample.shaped(parts, signature)
         shapes = [*sharded.shapes, *(shape for shape, _ in sharded.outputs)]
         for index in range(parts):
@@ -89,24 +89,26 @@ def composition_problem(sample: Sample, signature: Signature, parts: int) -> str
             place = make_part((parts,), (index,), [*candidate.inputs, *candidate.outputs], shapes)
             with tracing_part(place):
                 results = _listed(call.overload(*call.arranged(own), **{**sharded.schema_attrs, **changed}))
-            found.append(_grads(results, [own[i] for i in differentiated], [one[index] for one in seed_parts]))
+            grads_of_parts.append(
+                _grads(results, [own[i] for i in differentiated], [seeds[index] for seeds in seed_parts])
+            )
     except RAISED:
         return ""  # not a composition, or not differentiable; forward has its own verdict
     for position, number in enumerate(differentiated):
         sbp = _back(signature[number], signature)
-        pieces = [grads[position] for grads in found]
+        pieces = [grads[position] for grads in grads_of_parts]
         expected = whole[position]
         if expected is None or any(piece is None for piece in pieces):
             continue
-        given = [piece for piece in pieces if piece is not None]
-        gathered = torch.cat(given, sbp.axis) if sbp.kind == SPLIT else given[-1]
+        present = [piece for piece in pieces if piece is not None]
+        gathered = torch.cat(present, sbp.axis) if sbp.kind == SPLIT else present[-1]
         if sbp.kind == PARTIAL_SUM:
-            gathered = torch.stack(given).sum(0)
+            gathered = torch.stack(present).sum(0)
         scale = float(expected.abs().nan_to_num().max()) if expected.numel() else 0.0
         rounding = 4 * torch.finfo(expected.dtype).eps  # of gradients in low precision, which are rounded at each step
         limit = torch.full_like(expected, max(1e-3, rounding) * scale + 1e-30, dtype=torch.float64)
         if sbp.kind == PARTIAL_SUM:  # the sum rounds each summand, also where they cancel
-            limit += rounding * sum(piece.abs().nan_to_num().to(torch.float64) for piece in given)
+            limit += rounding * sum(piece.abs().nan_to_num().to(torch.float64) for piece in present)
         gap = difference(gathered, expected, limit)
         if gap is not None:
             return f"the gradient of input {number} under {sbp}, {gap}"
@@ -114,7 +116,7 @@ def composition_problem(sample: Sample, signature: Signature, parts: int) -> str
 
 
 def _back(sbp: Sbp, signature: Signature) -> Sbp:
-    if sbp.kind == SPLIT or all(one.kind == BROADCAST for one in signature):
+    if sbp.kind == SPLIT or all(entry.kind == BROADCAST for entry in signature):
         return sbp
     return partial_sum if sbp.kind == BROADCAST else broadcast
 

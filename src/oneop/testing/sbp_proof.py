@@ -76,9 +76,12 @@ class SbpReport:
     def __str__(self) -> str:
         """Return a line for each signature."""
         lines = [f'op "{self.op}": {len(self.proved)} signatures hold, {len(self.wrong)} do not']
-        lines += [f"  holds     {one.signature}" + (f"  ({one.problem})" * bool(one.problem)) for one in self.proved]
-        lines += [f"  WRONG     {one.signature}  {one.problem}" for one in self.wrong]
-        lines += [f"  not tried {one.signature}  {one.problem}" for one in self.untried]
+        lines += [
+            f"  holds     {finding.signature}" + (f"  ({finding.problem})" * bool(finding.problem))
+            for finding in self.proved
+        ]
+        lines += [f"  WRONG     {finding.signature}  {finding.problem}" for finding in self.wrong]
+        lines += [f"  not tried {finding.signature}  {finding.problem}" for finding in self.untried]
         for other in self.backward:
             lines += [f"  backward: {line}" for line in str(other).splitlines() if other.wrong or "hold" in line]
         if self.undeclared:
@@ -139,7 +142,7 @@ def check_sbp(
 
 def _prove(call: Call, rtol: float | None, choices: Mapping[str, Sequence[Any]], discover: bool) -> SbpReport:
     """Prove the signatures for a call and for its other attributes."""
-    found: dict[str, Verdict] = {}
+    by_text: dict[str, Verdict] = {}
     declared: tuple[Signature, ...] = ()
     samples: list[Sample] = []
     for other, note, is_guessed in calls_with_other_attrs(call, choices):
@@ -147,9 +150,9 @@ def _prove(call: Call, rtol: float | None, choices: Mapping[str, Sequence[Any]],
         if not own:
             other.run(other.tensors)  # raises what the op says
         if is_guessed:
-            found |= {
-                text_of(call.op, call.counts, one): replace(verdict, problem=f"{note}, {verdict.problem}")
-                for one, verdict in _judge_declared(other, own[:_GUESSED_SAMPLES]).items()
+            by_text |= {
+                text_of(call.op, call.counts, signature): replace(verdict, problem=f"{note}, {verdict.problem}")
+                for signature, verdict in _judge_declared(other, own[:_GUESSED_SAMPLES]).items()
                 if verdict.holds is False and not verdict.is_refused
             }
             continue
@@ -160,12 +163,12 @@ def _prove(call: Call, rtol: float | None, choices: Mapping[str, Sequence[Any]],
             text = text_of(call.op, call.counts, signature)
             if verdict.holds is False and note:
                 verdict = replace(verdict, problem=f"{note}, {verdict.problem}")
-            known = found.get(text)
+            known = by_text.get(text)
             if known is None or known.holds is None or verdict.holds is False:
-                found[text] = verdict
+                by_text[text] = verdict
     undeclared = _discover(call, samples, declared) if discover else []
     kept = {
-        holds: [Finding(signature=text, problem=v.problem) for text, v in found.items() if v.holds is holds]
+        holds: [Finding(signature=text, problem=v.problem) for text, v in by_text.items() if v.holds is holds]
         for holds in (True, False, None)
     }
     return SbpReport(
@@ -173,8 +176,8 @@ def _prove(call: Call, rtol: float | None, choices: Mapping[str, Sequence[Any]],
         proved=tuple(kept[True]),
         wrong=tuple(kept[False]),
         untried=tuple(kept[None]),
-        undeclared=tuple(text_of(call.op, call.counts, one) for one in undeclared),
-        lines=tuple(_line(call.op, call.counts, one) for one in undeclared),
+        undeclared=tuple(text_of(call.op, call.counts, signature) for signature in undeclared),
+        lines=tuple(_line(call.op, call.counts, signature) for signature in undeclared),
     )
 
 
@@ -187,8 +190,8 @@ def _prove_backward(call: Call, rtol: float | None) -> Iterator[SbpReport]:
             continue
         seen.add(key)
         own = {schema: attr for attr, schema in find_op(name)._trace_names.attrs.items()}  # type: ignore[attr-defined]
-        given = {own.get(attr, attr): value for attr, value in attrs.items() if attr != "device"}
-        yield _prove(_make_call(definition, inputs, given), rtol, {}, False)
+        schema_attrs = {own.get(attr, attr): value for attr, value in attrs.items() if attr != "device"}
+        yield _prove(_make_call(definition, inputs, schema_attrs), rtol, {}, False)
 
 
 def _make_call(op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Call:
@@ -292,20 +295,20 @@ def _discover(call: Call, samples: Sequence[Sample], declared: Sequence[Signatur
             f'check_sbp: op "{call.op.name}" has {total} ways to place its inputs, too many to try\n'
             "  pass discover=False, or inputs of fewer axes"
         )
-    found = []
+    holding = []
     for chosen in itertools.product(*options):
         placed = tuple(sbp for sbp, tensors in zip(chosen, call.groups, strict=True) for _ in tensors)
         if all(sbp.kind == BROADCAST for sbp in placed):
             continue
-        found += [(*placed, *outputs) for outputs in _outputs_for(call, samples, placed, declared)]
-    return found
+        holding += [(*placed, *outputs) for outputs in _outputs_for(call, samples, placed, declared)]
+    return holding
 
 
 def _outputs_for(
     call: Call, samples: Sequence[Sample], placed: Signature, declared: Sequence[Signature]
 ) -> Iterator[Signature]:
     """Yield placements of the outputs with which these of the inputs make a signature; not where one is declared."""
-    if any(one[: len(placed)] == placed for one in declared):
+    if any(signature[: len(placed)] == placed for signature in declared):
         return
     for parts in (2, 3):
         fits = fitting(samples[0], placed, parts)

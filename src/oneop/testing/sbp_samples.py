@@ -25,8 +25,8 @@ def samples_of(call: Call, rtol: float | None) -> list[Sample]:
         ways += [(torch.float64, magnitude, 1, False) for magnitude in MAGNITUDES[:3]]
     if _takes_any_integers(call):
         ways += [(None, magnitude, 1, False) for magnitude in (100.0, 1e5)]
-    found = (_sample(call, dtype, magnitude, sign, is_shuffled, rtol) for dtype, magnitude, sign, is_shuffled in ways)
-    return [sample for sample in found if sample is not None]
+    drawn = (_sample(call, dtype, magnitude, sign, is_shuffled, rtol) for dtype, magnitude, sign, is_shuffled in ways)
+    return [sample for sample in drawn if sample is not None]
 
 
 def _takes_any_integers(call: Call) -> bool:
@@ -84,7 +84,7 @@ def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> 
     """
     yield call, "", False
     for attr in call.op.attrs:
-        given = call.attrs.get(attr.name, _default_of(attr))
+        usual = call.attrs.get(attr.name, _default_of(attr))
         is_guessed = attr.name not in choices and attr.type in _INTEGERS
         if attr.name in choices:
             values = list(choices[attr.name])
@@ -93,12 +93,12 @@ def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> 
         elif attr.type == "string":
             values = [word for word in _constants_in_code(call.op.name) if isinstance(word, str)]
         elif is_guessed:
-            values = _integers(call, given)
+            values = _integers(call, usual)
         else:
             continue
         tried = 0
         for value in values:
-            if value == given or tried == _MOST_VALUES:
+            if value == usual or tried == _MOST_VALUES:
                 continue
             other = Call(op=call.op, overload=call.overload, groups=call.groups, attrs={**call.attrs, attr.name: value})
             try:
@@ -112,17 +112,21 @@ def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> 
 _INTEGERS = ("int32", "int64")
 
 
-def _integers(call: Call, given: Any) -> list[int]:
+def _integers(call: Call, usual: Any) -> list[int]:
     """Return values of an int attribute to try: axes, counts, and what the op's Python code compares with.
 
     A kernel that is compiled may read beyond its memory, or divide by zero, where inference lets a value through. So it
     gets only values below the given one.
     """
     if not _is_interpreted(call):
-        return list(range(1, given)) if isinstance(given, int) else []
-    compared = [one for one in _constants_in_code(call.op.name) if isinstance(one, int) and abs(one) <= _LARGEST]
-    near = [given + 1] if isinstance(given, int) else []
-    values = [0, 1, -1, 2, *(value for one in compared for value in (one, one + 1)), 3, *near]
+        return list(range(1, usual)) if isinstance(usual, int) else []
+    compared = [
+        constant
+        for constant in _constants_in_code(call.op.name)
+        if isinstance(constant, int) and abs(constant) <= _LARGEST
+    ]
+    near = [usual + 1] if isinstance(usual, int) else []
+    values = [0, 1, -1, 2, *(value for constant in compared for value in (constant, constant + 1)), 3, *near]
     return list(dict.fromkeys(values))
 
 
@@ -151,41 +155,41 @@ def _constants_in_code(name: str) -> list[str | int]:
     functions: list[Any] = [rule.function for rule in (page.infer, page.check) if rule is not None]
     functions += [page.sbp] if page.sbp is not None else []
     functions += [kernel.fields.get("function") for kernel in page_of(name, page.source.library).kernels]
-    found: dict[str | int, None] = {}
+    constants: dict[str | int, None] = {}
     for function in functions:
-        _collect(function, found, set())
-    return list(found)
+        _collect(function, constants, set())
+    return list(constants)
 
 
-def _collect(function: Any, found: dict[str | int, None], seen: set[int]) -> None:
+def _collect(function: Any, constants: dict[str | int, None], seen: set[int]) -> None:
     if id(function) in seen or function is None:
         return
     seen.add(id(function))
     code = getattr(function, "__code__", None)
     if isinstance(code, CodeType):
-        _collect_code(code, found)
+        _collect_code(code, constants)
         for cell in getattr(function, "__closure__", None) or ():
             try:
                 content = cell.cell_contents
             except ValueError:
                 continue
             if isinstance(content, Callable):  # type: ignore[arg-type]
-                _collect(content, found, seen)
+                _collect(content, constants, seen)
             elif isinstance(content, Mapping):
-                found.update((key, None) for key in content if isinstance(key, str))
+                constants.update((key, None) for key in content if isinstance(key, str))
     for inner in ("func", "__wrapped__", "function"):
         if getattr(function, inner, None) is not None:
-            _collect(getattr(function, inner), found, seen)
+            _collect(getattr(function, inner), constants, seen)
 
 
-def _collect_code(code: CodeType, found: dict[str | int, None]) -> None:
+def _collect_code(code: CodeType, constants: dict[str | int, None]) -> None:
     for constant in code.co_consts:
         if _is_value(constant):
-            found[constant] = None
+            constants[constant] = None
         elif isinstance(constant, (tuple, frozenset)):
-            found.update((item, None) for item in constant if _is_value(item))
+            constants.update((item, None) for item in constant if _is_value(item))
         elif isinstance(constant, CodeType):
-            _collect_code(constant, found)
+            _collect_code(constant, constants)
 
 
 def _is_value(constant: Any) -> bool:

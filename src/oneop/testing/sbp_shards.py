@@ -55,7 +55,7 @@ class Sample:
         rest = iter(self.inputs)
         groups = [[(tuple(t.shape), t.dtype) for t in (next(rest) for _ in group)] for group in call.groups]
         names: dict[str, str] = find_op(call.op.name)._trace_names.attrs  # type: ignore[attr-defined]
-        given = {names.get(name, name): value for name, value in call.attrs.items()}
+        schema_attrs = {names.get(name, name): value for name, value in call.attrs.items()}
         count = sum(call.output_counts)
         placed = [placements(sbp) for sbp in signature]
         sharded = ShardedCall(
@@ -65,8 +65,8 @@ class Sample:
             groups=groups,
             placements=placed[: len(self.inputs)],
             output_counts=call.output_counts,
-            attrs=readable_attrs(call.op, names, given),
-            schema_attrs=given,
+            attrs=readable_attrs(call.op, names, schema_attrs),
+            schema_attrs=schema_attrs,
             outputs=[(tuple(output.shape), output.dtype) for output in self.outputs[:count]],
             schema_names=names,
         )
@@ -97,9 +97,9 @@ class Call:
     @property
     def output_counts(self) -> list[int]:
         """The number of tensors of each output argument."""
-        given = self.attrs.get("output_counts")
-        if given is not None:
-            return [int(count) for count in given]
+        declared = self.attrs.get("output_counts")
+        if declared is not None:
+            return [int(count) for count in declared]
         return [0 if arg.is_optional else max(arg.count, 1) for arg in self.op.outputs]
 
     @property
@@ -156,10 +156,10 @@ def refusal(sample: Sample, signature: Signature, parts: int) -> Refusal | None:
         metas = [torch.empty(next(rest), dtype=dtype, device="meta") for group in call.groups for _, dtype in group]
         changed = {call.schema_names.get(name, name): value for name, value in local.attrs.items()}
         try:
-            found = flatten(call.overload(*sample.call.arranged(metas), **{**call.schema_attrs, **changed}))
+            inferred = flatten(call.overload(*sample.call.arranged(metas), **{**call.schema_attrs, **changed}))
         except RAISED as error:
             return Refusal(text=f"part {index}: {str(error).splitlines()[0]}")
-        for number, (output, wanted) in enumerate(zip(found, local.outputs, strict=False)):
+        for number, (output, wanted) in enumerate(zip(inferred, local.outputs, strict=False)):
             if tuple(output.shape) != wanted:
                 return Refusal(
                     text=f"part {index}: {output_name(sample.call, number)} has the shape {list(output.shape)}, "
@@ -206,24 +206,24 @@ def compare(sample: Sample, signature: Signature, parts: int, results: list[list
     count = len(sample.inputs)
     wanted = [*signature[count:], *(signature[number] for number in sample.call.changed)]
     gathered = [_gathered(sample, results, number, sbp) for number, sbp in enumerate(wanted)]
-    for number, found in enumerate(gathered):
-        if isinstance(found, str):
-            return f"{output_name(sample.call, number)} {found}"
+    for number, output in enumerate(gathered):
+        if isinstance(output, str):
+            return f"{output_name(sample.call, number)} {output}"
     suspects = [
         number
-        for number, found in enumerate(gathered)
-        if difference(found, sample.outputs[number], None) is not None  # type: ignore[arg-type]
+        for number, output in enumerate(gathered)
+        if difference(output, sample.outputs[number], None) is not None  # type: ignore[arg-type]
     ]
     if not suspects:
         return ""
     moved = [run_shards(sample, signature, parts, nudge=nudge) for nudge in range(1, _NUDGES + 1)]
     for number in suspects:
-        sbp, found = wanted[number], gathered[number]
-        assert isinstance(found, torch.Tensor)
+        sbp, output = wanted[number], gathered[number]
+        assert isinstance(output, torch.Tensor)
         near = [_gathered(sample, other, number, sbp) for other in moved if not isinstance(other, str)]
         summands = [result[number] for result in results] if sbp.is_partial else []
-        limit = limits(found, [one for one in near if isinstance(one, torch.Tensor)], summands, sample.rtol)
-        gap = difference(found, sample.outputs[number], limit)
+        limit = limits(output, [result for result in near if isinstance(result, torch.Tensor)], summands, sample.rtol)
+        gap = difference(output, sample.outputs[number], limit)
         if gap is not None:
             return f"{output_name(sample.call, number)}, {_HOW[sbp.kind].format(axis=sbp.axis)}, {gap}"
     return ""
@@ -270,8 +270,12 @@ def _gathered(sample: Sample, results: list[list[torch.Tensor]], number: int, sb
     return stacked.amax(0) if sbp.kind == PARTIAL_MAX else stacked.amin(0)
 
 
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return torch.equal(one, other) if not one.is_floating_point() else torch.allclose(one, other, 0, 0, equal_nan=True)
+def _same(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    return (
+        torch.equal(tensor, other)
+        if not tensor.is_floating_point()
+        else torch.allclose(tensor, other, 0, 0, equal_nan=True)
+    )
 
 
 def output_name(call: Call, number: int) -> str:
@@ -307,7 +311,7 @@ def cut_tensor(tensor: torch.Tensor, sbp: Sbp, parts: int, number: int) -> list[
         extra = [*noise, noise[0] if noise else tensor]
         return [torch.where(owner == i, tensor, tensor + sign * extra[i].abs()) for i in range(parts)]
     if sbp.kind == PARTIAL_AVG:
-        return [*(tensor + one for one in noise), tensor - sum(noise, torch.zeros_like(tensor))]
+        return [*(tensor + part for part in noise), tensor - sum(noise, torch.zeros_like(tensor))]
     return [*noise, tensor - sum(noise, torch.zeros_like(tensor))]
 
 
@@ -326,7 +330,7 @@ def fitting(sample: Sample, placed: Signature, parts: int) -> list[list[Sbp]] | 
                 break
     if isinstance(results, str):
         return results
-    found = []
+    axes = []
     for number, choices in enumerate(options):
         fits = []
         for sbp in choices:
@@ -336,8 +340,8 @@ def fitting(sample: Sample, placed: Signature, parts: int) -> list[list[Sbp]] | 
                 and difference(gathered, outputs[number], _rough(outputs[number])) is None
             ):
                 fits.append(sbp)
-        found.append(fits)
-    return found
+        axes.append(fits)
+    return axes
 
 
 def _rough(whole: torch.Tensor) -> torch.Tensor | None:

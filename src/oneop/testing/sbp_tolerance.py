@@ -25,35 +25,37 @@ def nudged(tensor: torch.Tensor, number: int, seed: int) -> torch.Tensor:
 
 
 def limits(
-    found: torch.Tensor, near: Sequence[torch.Tensor], summands: Sequence[torch.Tensor], rtol: float | None
+    gathered: torch.Tensor, near: Sequence[torch.Tensor], summands: Sequence[torch.Tensor], rtol: float | None
 ) -> torch.Tensor | None:
     """Return for each element how far it may be off; None for exact dtypes.
 
     `near` are results of nudged runs; `summands` are added up by whoever gathers, which rounds too.
     """
-    if not (found.is_floating_point() or found.is_complex()):
+    if not (gathered.is_floating_point() or gathered.is_complex()):
         return None
-    base = found.abs().to(torch.float64)
+    base = gathered.abs().to(torch.float64)
     if rtol is not None:
-        return rtol * base + rtol * sum((one.abs().to(torch.float64) for one in summands), torch.zeros_like(base))
-    dtype = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(found.dtype, found.dtype)
+        return rtol * base + rtol * sum(
+            (summand.abs().to(torch.float64) for summand in summands), torch.zeros_like(base)
+        )
+    dtype = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(gathered.dtype, gathered.dtype)
     step = torch.finfo(dtype).eps
     spread = step * base
     if near:  # the second largest: one run in which an element jumps (rounding, a comparison) does not excuse it
-        moved = torch.stack([(one - found).abs().to(torch.float64).nan_to_num() for one in near])
+        moved = torch.stack([(neighbour - gathered).abs().to(torch.float64).nan_to_num() for neighbour in near])
         spread = torch.maximum(spread, moved.sort(0).values[max(len(near) - 2, 0)])
-    spread = spread + step * sum((one.abs().to(torch.float64) for one in summands), torch.zeros_like(base)) / 4
+    spread = spread + step * sum((summand.abs().to(torch.float64) for summand in summands), torch.zeros_like(base)) / 4
     return _FACTOR.get(dtype, 3.0) * spread.nan_to_num(posinf=0.0) + torch.finfo(dtype).tiny
 
 
-def difference(found: torch.Tensor, whole: torch.Tensor, limit: torch.Tensor | None) -> str | None:
+def difference(gathered: torch.Tensor, whole: torch.Tensor, limit: torch.Tensor | None) -> str | None:
     """Return how two tensors differ by more than the limit, or None. Without a limit they must be equal."""
     if not whole.numel():
         return None
-    equal = (found == whole) | ((found != found) & (whole != whole))
+    equal = (gathered == whole) | ((gathered != gathered) & (whole != whole))
     if limit is None:
         wrong = int((~equal).sum())
         return f"differs from the whole in {wrong} of {whole.numel()} elements" if wrong else None
-    gap = (found - whole).abs().to(torch.float64).nan_to_num(nan=float("inf"), posinf=float("inf"))
+    gap = (gathered - whole).abs().to(torch.float64).nan_to_num(nan=float("inf"), posinf=float("inf"))
     bad = ~equal & (gap > limit)
     return f"differs from the whole by up to {float(gap[bad].max()):.3g}" if bool(bad.any()) else None

@@ -90,14 +90,14 @@ def make_hints(
     )
 
 
-def hints_of(name: str, given: Hints) -> Hints:
+def hints_of(name: str, hints: Hints) -> Hints:
     """Return what the caller gives, and for the rest what `reference` was told."""
     known = _hints.get(name)
     if known is None:
-        return given
+        return hints
     return replace(
         known,
-        **{key: value for key, value in vars(given).items() if value not in (None, (), {})},
+        **{key: value for key, value in vars(hints).items() if value not in (None, (), {})},
     )
 
 
@@ -152,13 +152,13 @@ class Subject:
         """Return all arguments of the torch op, defaults filled in."""
         overload: torch._ops.OpOverload = self.call.overload
         names = [argument.name for argument in overload._schema.arguments]
-        given: dict[str, Any] = dict(zip(names, inputs, strict=False))
+        by_name: dict[str, Any] = dict(zip(names, inputs, strict=False))
         own = names[len(self.op.inputs) :]
         by_author = dict(zip((attr.name for attr in self.op.attrs), own, strict=False))
-        given |= {by_author.get(name, name): value for name, value in attrs.items()}
+        by_name |= {by_author.get(name, name): value for name, value in attrs.items()}
         values = []
         for argument in overload._schema.arguments:
-            value = given.get(argument.name, argument.default_value if argument.has_default_value() else None)
+            value = by_name.get(argument.name, argument.default_value if argument.has_default_value() else None)
             if value is None and "List[Tensor]" in str(argument.type):
                 value = []
             values.append(value)

@@ -43,16 +43,20 @@ def find_templates(kind: str, count: int, infer: Infer) -> list[Template]:
     if count == 0:
         return [Template(())]
     if "->" in kind:
-        return [one for one in _from_text(kind, count) if _accepts(one, infer)]
-    same = [one for one in (Template((tuple("abcd"[:rank]),) * count) for rank in range(5)) if _accepts(one, infer)]
+        return [template for template in _from_text(kind, count) if _accepts(template, infer)]
+    same = [
+        template
+        for template in (Template((tuple("abcd"[:rank]),) * count) for rank in range(5))
+        if _accepts(template, infer)
+    ]
     if kind == "broadcast":
-        return same + [one for one in _broadcasts(count) if _accepts(one, infer)]
+        return same + [template for template in _broadcasts(count) if _accepts(template, infer)]
     if kind in ("elementwise", "reduce"):
         return same
     if count == 1:
         return same or list(_search(count, infer))
-    if len(same) >= 4 and all(_results_are_alike(one, infer) for one in same):
-        both = [one for one in _broadcasts(count) if _broadcasts_really(one, infer)]
+    if len(same) >= 4 and all(_results_are_alike(template, infer) for template in same):
+        both = [template for template in _broadcasts(count) if _broadcasts_really(template, infer)]
         return same + both
     return [*list(_search(count, infer)), *same][:_MOST]
 
@@ -86,7 +90,7 @@ def _broadcasts_really(template: Template, infer: Infer) -> bool:
     full = tuple(_SIZES[axis] for axis in ("a", "b", "c"))
     rotations = [template.axes[i:] + template.axes[:i] for i in range(len(template.axes))]
     answers = [_ask(Template(axes), infer)[1] for axes in rotations]
-    return all(results is not None and all(tuple(one) == full for one in results) for results in answers)
+    return all(results is not None and all(tuple(result) == full for result in results) for results in answers)
 
 
 def _from_text(kind: str, count: int) -> Iterator[Template]:
@@ -97,7 +101,7 @@ def _from_text(kind: str, count: int) -> Iterator[Template]:
     for extra in ((), ("i",), ("i", "j")) if any("..." in axes for axes in inputs) else ((),):
         yield Template(
             tuple(
-                tuple(one for axis in axes for one in (extra if axis == "..." else (letters.get(axis, axis),)))
+                tuple(symbol for axis in axes for symbol in (extra if axis == "..." else (letters.get(axis, axis),)))
                 for axes in inputs[:count]
             )
         )
@@ -107,20 +111,20 @@ def _search(count: int, infer: Infer) -> Iterator[Template]:
     """Yield templates that inference takes and that are believed, the most general first."""
     ends = time.monotonic() + _SECONDS
     most_rank = 4 if count == 1 else 3
-    found: list[Template] = []
+    templates: list[Template] = []
     for ranks in sorted(itertools.product(range(most_rank + 1), repeat=count), key=sum):
         if sum(ranks) > 6:
             continue
         for letters in sorted(_partitions(sum(ranks)), key=lambda letters: -len(set(letters))):
             rest = iter(letters)
             template = Template(tuple(tuple(next(rest) for _ in range(rank)) for rank in ranks))
-            if any(_is_special_case(template, known) for known in found):
+            if any(_is_special_case(template, known) for known in templates):
                 continue
             shapes, results = _ask(template, infer)
             if results is not None and _is_believed(template, shapes, results):
-                found.append(template)
+                templates.append(template)
                 yield template
-            if len(found) >= _MOST or time.monotonic() > ends:
+            if len(templates) >= _MOST or time.monotonic() > ends:
                 return
 
 

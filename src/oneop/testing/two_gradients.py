@@ -37,10 +37,10 @@ def run_gradients(op: str | Op, *inputs: Any, **attrs: Any) -> TwoGradients:
             f'op "{subject.name}" does not have both kinds of gradient\n'
             "  they are REGISTER_USER_OP_GRAD and REGISTER_OP_EXPR_GRAD_FUNCTION, in one library"
         )
-    given = [*inputs, *[None] * (len(subject.op.inputs) - len(inputs))]
-    tensors = [(arg, one) for arg, each in zip(subject.op.inputs, given, strict=True) for one in _flat(each)]
-    needs = [arg.requires_grad and _is_floating(one) for arg, one in tensors]
-    return both_of(subject, given, attrs, needs)
+    arguments = [*inputs, *[None] * (len(subject.op.inputs) - len(inputs))]
+    tensors = [(arg, tensor) for arg, each in zip(subject.op.inputs, arguments, strict=True) for tensor in _flat(each)]
+    needs = [arg.requires_grad and _is_floating(tensor) for arg, tensor in tensors]
+    return both_of(subject, arguments, attrs, needs)
 
 
 def both_of(subject: Subject, inputs: Sequence[Any], attrs: dict[str, Any], needs: Sequence[bool]) -> TwoGradients:
@@ -48,7 +48,7 @@ def both_of(subject: Subject, inputs: Sequence[Any], attrs: dict[str, Any], need
     with torch.no_grad():
         results = subject.call(*inputs, **attrs)
         outputs = _flat(results)
-        weights = [_weights(one) if _is_floating(one) else None for one in outputs]
+        weights = [_weights(output) if _is_floating(output) else None for output in outputs]
         args = subject.torch_args(inputs, attrs)
         graph, eager = (
             core().run_gradient(subject.name, is_eager, args, outputs, weights, list(needs))

@@ -52,18 +52,18 @@ class TensorCase:
 
     def code(self) -> str:
         """Return the expression that makes it."""
-        given = [f"{self.shape}", f"{self.dtype}"]
+        arguments = [f"{self.shape}", f"{self.dtype}"]
         if self.layout != "contiguous":
-            given.append(f"layout={self.layout!r}")
+            arguments.append(f"layout={self.layout!r}")
         if self.fill != "plain":
-            given.append(f"fill={self.fill!r}")
+            arguments.append(f"fill={self.fill!r}")
         if self.seed:
-            given.append(f"seed={self.seed}")
+            arguments.append(f"seed={self.seed}")
         if self.lane != (0, 1):
-            given.append(f"lane={self.lane}")
+            arguments.append(f"lane={self.lane}")
         if self.bounds is not None:
-            given.append(f"bounds={self.bounds}")
-        return f"tensor({', '.join(given)})"
+            arguments.append(f"bounds={self.bounds}")
+        return f"tensor({', '.join(arguments)})"
 
 
 def tensor(

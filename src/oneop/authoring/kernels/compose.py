@@ -28,7 +28,7 @@ def make_traceable(schema: Schema) -> None:
     _traceable.add(schema.name)
 
     def trace(mode: Any, overload: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any] | None) -> Any:
-        if not all(issubclass(one, (FunctionalTensor, FakeTensor)) or one in _PLAIN for one in types):
+        if not all(issubclass(kind, (FunctionalTensor, FakeTensor)) or kind in _PLAIN for kind in types):
             # A DTensor, say: its own class takes the call apart first, and what runs below is traced through.
             return mode.__torch_dispatch__(overload, types, args, kwargs)
         with mode:

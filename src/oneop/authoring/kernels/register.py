@@ -74,12 +74,12 @@ def check_priority(name: str, priority: object, source: Source) -> None:
 
 def _devices(name: str, device: Devices, language: str, source: Source) -> tuple[str | None, ...]:
     anywhere = language in ("torch", "triton")
-    given = (None,) if device is None and anywhere else ("cpu",) if device is None else device
-    devices = (given,) if isinstance(given, str) else tuple(given)
-    for one in devices:
-        if one not in (None, "cpu", "cuda"):
-            raise RegistrationError(f'op "{name}": there is no device "{one}"\n  expected cpu or cuda\n  at {source}')
-        if one == "cuda" and not anywhere:
+    choice = (None,) if device is None and anywhere else ("cpu",) if device is None else device
+    devices = (choice,) if isinstance(choice, str) else tuple(choice)
+    for entry in devices:
+        if entry not in (None, "cpu", "cuda"):
+            raise RegistrationError(f'op "{name}": there is no device "{entry}"\n  expected cpu or cuda\n  at {source}')
+        if entry == "cuda" and not anywhere:
             raise RegistrationError(
                 f'op "{name}": {language} kernels run on the cpu only\n'
                 f'  for cuda write it with language="torch" or "triton", or in CUDA with register_source\n  at {source}'
@@ -87,12 +87,12 @@ def _devices(name: str, device: Devices, language: str, source: Source) -> tuple
     return devices
 
 
-def _dtypes(schema: Schema, given: Dtypes, source: Source) -> tuple[dict[str, torch.dtype], ...]:
+def _dtypes(schema: Schema, wanted: Dtypes, source: Source) -> tuple[dict[str, torch.dtype], ...]:
     """Return one {argument: dtype} for each combination; a plain dtype is that of the first tensor of the schema."""
-    if given is None:
+    if wanted is None:
         return ({},)
     names = [arg.name for arg in (*schema.inputs, *schema.outputs)]
-    by_name = given if isinstance(given, Mapping) else {names[0]: given}
+    by_name = wanted if isinstance(wanted, Mapping) else {names[0]: wanted}
     combinations: list[dict[str, torch.dtype]] = [{}]
     for name, dtypes in by_name.items():
         choices = [dtypes] if isinstance(dtypes, torch.dtype) else list(dtypes)
@@ -101,7 +101,7 @@ def _dtypes(schema: Schema, given: Dtypes, source: Source) -> tuple[dict[str, to
                 f'op "{schema.name}": cannot use dtypes {name}={choices!r}\n  expected torch dtypes for the first of, '
                 f"or by name for any of: {', '.join(names)}\n  at {source}"
             )
-        combinations = [{**one, name: dtype} for one in combinations for dtype in choices]
+        combinations = [{**combination, name: dtype} for combination in combinations for dtype in choices]
     return tuple(combinations)
 
 

@@ -67,7 +67,7 @@ def _details_of(graph_module: torch.fx.GraphModule | None, codecache: Any, *, is
     for identity in identities.values():
         if identity.traced is None or (folds and identity.kernels is None):
             raise codecache.BypassFxGraphCache(identity.problem)
-    digests = [(name, one.traced, one.kernels or "") for name, one in identities.items()]
+    digests = [(name, identity.traced, identity.kernels or "") for name, identity in identities.items()]
     return (digests, "" if is_traced else identity_of_all())
 
 

@@ -40,7 +40,7 @@ class Captured:
             for name in [*self._unread]:
                 self._places[name] = places_of(*_functions(name, with_kernels=self._with_kernels))
             self._unread.clear()
-            places = {(id(p.owner), p.name, p.kind): p for all_of in self._places.values() for p in all_of}
+            places = {(id(p.owner), p.name, p.kind): p for watched in self._places.values() for p in watched}
             readers = [place.reader() for place in places.values()]
             self._values = [(read, read()) for read in readers]
         return bool(self._values)
@@ -93,5 +93,5 @@ def _functions(name: str, *, with_kernels: bool) -> list[object]:
     ]
 
 
-def _is_same(one: object, other: object) -> bool:
-    return one is other or (type(one) is type(other) and type(one) in _PLAIN and one == other)
+def _is_same(value: object, other: object) -> bool:
+    return value is other or (type(value) is type(other) and type(value) in _PLAIN and value == other)

@@ -156,8 +156,8 @@ class _Reader:
     def _all(self, kind: str, values: Iterable[object]) -> None:
         listed = list(values)
         self._put(kind, struct.pack("<Q", len(listed)))
-        for one in listed:
-            self.read(one)
+        for value in listed:
+            self.read(value)
 
     def _cell(self, cell: types.CellType) -> None:
         try:
@@ -177,7 +177,7 @@ class _Reader:
                 self._note(cell, [""], "cell")
             self._note(function, ["__code__", "__defaults__", "__kwdefaults__"], "attribute")
             self._note(vars(function), [*vars(function)])
-        attributes = {name: one for name, one in vars(function).items() if name != "__wrapped__"}
+        attributes = {name: attribute for name, attribute in vars(function).items() if name != "__wrapped__"}
         self.read(attributes)
         if is_installed(function.__module__):
             return  # its globals are its package's

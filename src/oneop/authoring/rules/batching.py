@@ -106,14 +106,14 @@ def _run_at_once(name: str, op: Callable[..., Any], fronts: list[Any], size: int
         what = "each element of the outputs depends on the same element of the inputs alone"
     else:
         examples = _mapped(fronts, None, lambda value, _: value[0])
-        found = _splits(name, examples, attrs)
-        if found is None:
+        signature = _splits(name, examples, attrs)
+        if signature is None:
             return None
 
         def run(values: Sequence[Any], size: int) -> Any:
-            return _run_joined(op, values, found, size, attrs)
+            return _run_joined(op, values, signature, size, attrs)
 
-        what = f"it splits as {', '.join(map(str, found))} (inputs, then outputs)"
+        what = f"it splits as {', '.join(map(str, signature))} (inputs, then outputs)"
     if independence.is_implied(name) and not independence.prove_batch(name, op, run, run_each, fronts, attrs, what):
         return None
     return run(fronts, size)
@@ -123,7 +123,7 @@ def _refuse_changing_shared(name: str, definition: Any, in_dims: Any, inputs: Se
     """An op cannot write many results into a tensor that all examples share."""
     for arg, dim, value in zip(definition["inputs"], in_dims, inputs, strict=False):
         dims = dim if isinstance(dim, (list, tuple)) else [] if value is None else [dim]
-        if arg["is_mutable"] and any(one is None for one in dims):
+        if arg["is_mutable"] and any(dim is None for dim in dims):
             raise OpRuntimeError(
                 f'op "{name}" changes its input "{arg["name"]}" in place, and under this vmap all examples share it\n'
                 f"  map over it too (in_dims), or give each example a tensor of its own"
@@ -180,9 +180,9 @@ def _splits(name: str, examples: Sequence[Any], attrs: dict[str, Any]) -> tuple[
     groups += [[] for _ in range(len(definition.inputs) - len(groups))]
     specs = [[(tuple(tensor.shape), tensor.dtype) for tensor in tensors] for tensors in groups]
     counts = [int(n) for n in attrs.get("output_counts") or default_output_counts(definition)]
-    given = attrs_of_call(name, _overload(name), attrs)
-    signatures = declared_signatures(name, specs, counts, given).signatures
-    return next((one for one in signatures if all(sbp.kind == SPLIT for sbp in one)), None)
+    values = attrs_of_call(name, _overload(name), attrs)
+    signatures = declared_signatures(name, specs, counts, values).signatures
+    return next((signature for signature in signatures if all(sbp.kind == SPLIT for sbp in signature)), None)
 
 
 def _run_joined(
@@ -258,10 +258,12 @@ def _to_front(value: torch.Tensor, dim: int | None, size: int) -> torch.Tensor:
 def _mapped(values: Sequence[Any], dims: Any, act: Callable[[torch.Tensor, Any], torch.Tensor]) -> list[Any]:
     """Apply `act(tensor, dim)` to each tensor; `dims` has the form of `values`, or is None for all."""
 
-    def one(value: Any, dim: Any) -> Any:
+    def apply(value: Any, dim: Any) -> Any:
         if isinstance(value, (list, tuple)):
             each = dim if isinstance(dim, (list, tuple)) else [dim] * len(value)
-            return [one(item, item_dim) for item, item_dim in zip(value, each, strict=True)]
+            return [apply(item, item_dim) for item, item_dim in zip(value, each, strict=True)]
         return act(value, dim) if isinstance(value, torch.Tensor) else value
 
-    return [one(value, dim) for value, dim in zip(values, [None] * len(values) if dims is None else dims, strict=True)]
+    return [
+        apply(value, dim) for value, dim in zip(values, [None] * len(values) if dims is None else dims, strict=True)
+    ]

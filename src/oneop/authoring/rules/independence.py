@@ -76,7 +76,7 @@ def prove_batch(
     key = (what, tuple((value.dtype, value.ndim, value.device) for value in tensors), repr(sorted(attrs.items())))
 
     def holds(shapes: Sequence[Sequence[int]], sample: Sample) -> bool | None:
-        found = False
+        was_tried = False
         for size in (2, 3):
             values = [_random((size, *shape), t, sample, size) for shape, t in zip(shapes, tensors, strict=True)]
             batch = pytree.tree_unflatten(_in_place_of_tensors(leaves, values), form)
@@ -88,8 +88,8 @@ def prove_batch(
                 return None
             if not _agree(answer, expected, sample):
                 return False
-            found = True
-        return found or None
+            was_tried = True
+        return was_tried or None
 
     return _answer(name, key, [tuple(value.shape[1:]) for value in tensors], holds, what, "under vmap")
 
@@ -242,9 +242,9 @@ def _large_sizes(shapes: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, ..
     for chosen in distinct[-3:]:
         for length in _LONG:
             sizes = {size: 3 + i for i, size in enumerate(distinct)} | {chosen: length}
-            found = [tuple(sizes.get(size, size) for size in shape) for shape in plain]
-            if sum(math.prod(shape) for shape in found) <= _MOST_LARGE:
-                yield found
+            enlarged = [tuple(sizes.get(size, size) for size in shape) for shape in plain]
+            if sum(math.prod(shape) for shape in enlarged) <= _MOST_LARGE:
+                yield enlarged
                 break
 
 
@@ -299,10 +299,10 @@ def _exact(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generato
     return _with_one(torch.randint(-most, most + 1, shape, generator=generator) * step, 2 * most * step)
 
 
-def _with_one(values: torch.Tensor, one: float) -> torch.Tensor:
+def _with_one(values: torch.Tensor, extreme: float) -> torch.Tensor:
     """Put a value into one place: an extreme that most parts do not have."""
     if values.numel():
-        values.view(-1)[values.numel() // 3] = one
+        values.view(-1)[values.numel() // 3] = extreme
     return values
 
 
@@ -351,26 +351,26 @@ def _attempt(act: Callable[..., Any], *args: Any) -> Any:
         return None
 
 
-def _agree(found: Any, expected: Any, sample: Sample) -> bool:
-    one, other = pytree.tree_leaves(found), pytree.tree_leaves(expected)
-    return len(one) == len(other) and all(_close(a, b, sample == LARGE) for a, b in zip(one, other, strict=True))
+def _agree(answer: Any, expected: Any, sample: Sample) -> bool:
+    got, wanted = pytree.tree_leaves(answer), pytree.tree_leaves(expected)
+    return len(got) == len(wanted) and all(_close(a, b, sample == LARGE) for a, b in zip(got, wanted, strict=True))
 
 
-def _close(found: torch.Tensor, expected: torch.Tensor, is_large: bool) -> bool:
+def _close(answer: torch.Tensor, expected: torch.Tensor, is_large: bool) -> bool:
     """Compare. What cancels in a sum may leave its rounding: in a large proof, and always in half precision."""
-    if found.shape != expected.shape or found.dtype != expected.dtype:
+    if answer.shape != expected.shape or answer.dtype != expected.dtype:
         return False
-    if not (found.is_floating_point() or found.is_complex()):
-        return torch.equal(found, expected)
+    if not (answer.is_floating_point() or answer.is_complex()):
+        return torch.equal(answer, expected)
     bound = {torch.float64: 1e-9, torch.complex128: 1e-9, torch.float32: 1e-4, torch.complex64: 1e-4}
-    rtol = bound.get(found.dtype, 5e-2)
-    wide = torch.complex128 if found.is_complex() else torch.float64
+    rtol = bound.get(answer.dtype, 5e-2)
+    wide = torch.complex128 if answer.is_complex() else torch.float64
     whole = expected.to(wide)
     finite = whole[whole.isfinite()]
     most = float(finite.abs().max()) if finite.numel() else 0.0
-    share = rtol if is_large else 4 * torch.finfo(found.dtype).eps if found.dtype not in bound else 0.0
+    share = rtol if is_large else 4 * torch.finfo(answer.dtype).eps if answer.dtype not in bound else 0.0
     atol = max(rtol / 10, share * most)
-    return torch.allclose(found.to(wide), whole, rtol=rtol, atol=atol, equal_nan=True)
+    return torch.allclose(answer.to(wide), whole, rtol=rtol, atol=atol, equal_nan=True)
 
 
 def _plainly(act: Callable[[], bool]) -> bool:

@@ -127,8 +127,8 @@ def _broadcast(outputs: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) ->
 
 
 def _reduced_axes(spec: TensorSpec, attrs: Mapping[str, Any]) -> set[int]:
-    given = next((attrs[name] for name in ("dim", "dims", "axis", "axes") if name in attrs), ())
-    axes = (given,) if isinstance(given, int) else tuple(given)
+    written = next((attrs[name] for name in ("dim", "dims", "axis", "axes") if name in attrs), ())
+    axes = (written,) if isinstance(written, int) else tuple(written)
     for axis in axes:
         if not -spec.ndim <= axis < spec.ndim:
             raise OpValueError(f"there is no axis {axis} in {spec}")

@@ -36,7 +36,7 @@ def rule_of_written(schema: Schema, written: Sequence[Written], source: Source) 
             rules.append(parse_axes(schema, signature).sbp)
         else:
             rules.append(_repeated(_read(schema, signature, source)))
-    return lambda inputs, outputs, attrs: [one for rule in rules for one in rule(inputs, outputs, attrs)]
+    return lambda inputs, outputs, attrs: [signature for rule in rules for signature in rule(inputs, outputs, attrs)]
 
 
 def rule_of_function(schema: Schema, function: Callable[[SbpContext], Any], source: Source) -> SbpRule:
@@ -47,11 +47,11 @@ def rule_of_function(schema: Schema, function: Callable[[SbpContext], Any], sour
     ) -> list[Signature]:
         context = SbpContext(schema, inputs, outputs, attrs)
         returned = function(context)
-        found = context.signatures
+        signatures = context.signatures
         if returned is not None:
             written = [returned] if isinstance(returned, (str, Mapping)) else returned
-            found += rule_of_written(schema, written, source)(inputs, outputs, attrs)
-        return found
+            signatures += rule_of_written(schema, written, source)(inputs, outputs, attrs)
+        return signatures
 
     rule.reads_sizes = True  # type: ignore[attr-defined]  # it may: then other sizes may have other signatures
     return rule
@@ -95,10 +95,10 @@ def _read(schema: Schema, written: Written, source: Source) -> list[Entry]:
         if not isinstance(value, str):
             raise refuse(f"cannot read {value!r}")
         try:
-            one = words.parse(value.rpartition(":")[2])  # `x: S(0)` is fine too
+            sbp = words.parse(value.rpartition(":")[2])  # `x: S(0)` is fine too
         except TypeError:
             raise refuse(f'cannot read "{value.strip()}"') from None
-        return (one.kind, one.axis)
+        return (sbp.kind, sbp.axis)
 
     if isinstance(written, Mapping):
         names = [arg.name for arg in args]

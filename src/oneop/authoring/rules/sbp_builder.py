@@ -77,7 +77,7 @@ class SbpContext:
             name, index = which
             self.spec(str(name), index)
             return [(str(name), index)]
-        return [tensor for one in which for tensor in self.tensors(one)]
+        return [tensor for selector in which for tensor in self.tensors(selector)]
 
 
 class SignatureBuilder:

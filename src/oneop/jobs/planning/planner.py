@@ -254,8 +254,8 @@ class _Planner:
             self._add_outputs(i, node, values, step, {})
             self.steps.append(step)
             return
-        found = node.meta.get("val")
-        all_there = isinstance(found, torch.Tensor) or (bool(values) and len(values) == len(found or ()))
+        traced = node.meta.get("val")
+        all_there = isinstance(traced, torch.Tensor) or (bool(values) and len(values) == len(traced or ()))
         has_out = all_there and out_variant(node.target) is not None
         step = Step(kind="torch" if has_out else "python", node=node, name=str(node.target))
         shared = {}
@@ -374,16 +374,16 @@ def describe_call(node: Node, device_type: str) -> dict[str, Any]:
     else:
         counts = [arg.count for arg in op.outputs]
     kinds = {attr.name: attr.type for attr in op.attrs}
-    given = {name: dtypes_of(kinds[name], value) for name, value in attrs.items() if value is not None}
-    return core().describe_call(op.name, inputs, counts, given, 2 if device_type == "cuda" else 1)  # type: ignore[no-any-return]
+    values = {name: dtypes_of(kinds[name], value) for name, value in attrs.items() if value is not None}
+    return core().describe_call(op.name, inputs, counts, values, 2 if device_type == "cuda" else 1)  # type: ignore[no-any-return]
 
 
 def tensor_inputs(node: Node) -> list[Node]:
     """Return the tensors that a call is given, in the order of its arguments, each as often as it is given."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for value in full_arguments(node):
-        found += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
-    return found
+        nodes += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
+    return nodes
 
 
 def _new_values(node: Node, job: str) -> dict[int, torch.Tensor]:

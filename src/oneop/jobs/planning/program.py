@@ -118,33 +118,33 @@ class _Binder:
         elif changed_inputs(node):
             self._add_torch(node.target, self._values(full_arguments(node)))
         else:
-            found = out_variant(node.target)
-            assert found is not None
-            overload, names = found
+            variant = out_variant(node.target)
+            assert variant is not None
+            overload, names = variant
             rest = iter(tensors)
-            given = dict(zip((a.name for a in node.target._schema.arguments), full_arguments(node), strict=True))  # type: ignore[union-attr]
+            values = dict(zip((a.name for a in node.target._schema.arguments), full_arguments(node), strict=True))  # type: ignore[union-attr]
             arguments = [
-                next(rest) if argument.name in names else self._values(given[argument.name])
+                next(rest) if argument.name in names else self._values(values[argument.name])
                 for argument in overload._schema.arguments
             ]
             self._add_torch(overload, arguments)
 
     def _bind_kernel(self, step: Step, tensors: list[torch.Tensor]) -> None:
-        given = [self.env[argument] for argument in tensor_inputs(step.node)]
+        inputs = [self.env[argument] for argument in tensor_inputs(step.node)]
         for number, buffer in step.copies.items():
-            like = torch.empty(given[number].shape, dtype=given[number].dtype, device="meta")
+            like = torch.empty(inputs[number].shape, dtype=inputs[number].dtype, device="meta")
             copy = self._tensor(buffer, like)
-            self._add_torch(aten.copy_.default, [copy, given[number], False])
-            given[number] = copy
+            self._add_torch(aten.copy_.default, [copy, inputs[number], False])
+            inputs[number] = copy
         tmp = None
         if step.tmp is not None:
             tmp = self.arena[step.tmp.offset : step.tmp.offset + step.tmp.nbytes]
-        self.program.add_op(step.node.target._opname, self._arguments(step, given), tensors, tmp)  # type: ignore[union-attr]
-        self._write_back(step, {number: given[number] for number in step.copies})
+        self.program.add_op(step.node.target._opname, self._arguments(step, inputs), tensors, tmp)  # type: ignore[union-attr]
+        self._write_back(step, {number: inputs[number] for number in step.copies})
 
-    def _arguments(self, step: Step, given: list[torch.Tensor]) -> tuple[Any, ...]:
+    def _arguments(self, step: Step, inputs: list[torch.Tensor]) -> tuple[Any, ...]:
         """Return the arguments of a call with these tensors in place of its tensor inputs."""
-        rest = iter(given)
+        rest = iter(inputs)
         return tuple(torch.fx.node.map_arg(full_arguments(step.node), lambda _: next(rest)))
 
     def _write_back(self, step: Step, copies: dict[int, torch.Tensor]) -> None:
@@ -156,16 +156,16 @@ class _Binder:
 
     def _bind_cpu_kernel(self, step: Step, tensors: list[torch.Tensor]) -> None:
         """Copy the inputs to the CPU, run the kernel there, copy the results back."""
-        given = []
+        inputs = []
         for argument in tensor_inputs(step.node):
             value = argument.meta["val"]
-            given.append(torch.empty(value.shape, dtype=value.dtype))
-            self._add_torch(aten.copy_.default, [given[-1], self.env[argument], False])
+            inputs.append(torch.empty(value.shape, dtype=value.dtype))
+            self._add_torch(aten.copy_.default, [inputs[-1], self.env[argument], False])
         results = [torch.empty(tensor.shape, dtype=tensor.dtype) for tensor in tensors]
         tmp_bytes = step.cpu_tmp_bytes
         tmp = torch.empty(tmp_bytes, dtype=torch.uint8) if tmp_bytes else None
-        self.program.add_op(step.node.target._opname, self._arguments(step, given), results, tmp)  # type: ignore[union-attr]
-        self._write_back(step, dict(enumerate(given)))
+        self.program.add_op(step.node.target._opname, self._arguments(step, inputs), results, tmp)  # type: ignore[union-attr]
+        self._write_back(step, dict(enumerate(inputs)))
         for tensor, result in zip(tensors, results, strict=True):
             self._add_torch(aten.copy_.default, [tensor, result, False])
 

@@ -106,15 +106,15 @@ def changed_results(node: Node) -> dict[int, Node]:
     All other results of an op that changes something are new tensors: an op may do both.
     """
     schema = node.target._schema  # type: ignore[union-attr]
-    found: dict[int, Node] = {}
+    results: dict[int, Node] = {}
     for number, result in enumerate(schema.returns):
         if result.alias_info is None:
             continue
         for argument, value in zip(schema.arguments, full_arguments(node), strict=False):
             names = argument.alias_info.before_set if argument.alias_info is not None else set()
             if isinstance(value, Node) and names & result.alias_info.before_set:
-                found[number] = value
-    return found
+                results[number] = value
+    return results
 
 
 def tensors_of(node: Node) -> dict[int, torch.Tensor]:

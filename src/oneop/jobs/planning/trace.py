@@ -64,12 +64,12 @@ class TracedJob:
         """The calls that change inputs or held tensors, in order, with the numbers of those placeholders."""
         roots = roots_of(self.graph.graph)
         places = {node: i for i, node in enumerate(n for n in self.graph.graph.nodes if n.op == "placeholder")}
-        found = []
+        writers = []
         for node in self.graph.graph.nodes:
             changed = {places[roots[argument]] for argument in changed_inputs(node) if roots[argument] in places}
             if changed:
-                found.append((node, tuple(sorted(changed))))
-        return tuple(found)
+                writers.append((node, tuple(sorted(changed))))
+        return tuple(writers)
 
     @cached_property
     def changed_inputs(self) -> tuple[int, ...]:
@@ -123,14 +123,14 @@ def trace_job(request: TraceRequest, draft: Draft) -> TracedJob:
 
 def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
     name, fn, inputs, is_train = request.name, request.fn, request.inputs, request.is_train
-    found = _discover(request)
-    device = request.device or (found.devices[0] if found.devices else torch.device("cpu"))
-    view = view_of(name, device.type, found.ranks)
+    discovered = _discover(request)
+    device = request.device or (discovered.devices[0] if discovered.devices else torch.device("cpu"))
+    view = view_of(name, device.type, discovered.ranks)
     if view is not None and device.type == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())
-    variables = [draft.variable(spec, device) for spec in found.variables.values()]
-    trained = {spec.name for spec in found.variables.values() if is_train and spec.trainable}
-    optimizer = found.minimized[0] if found.minimized else None
+    variables = [draft.variable(spec, device) for spec in discovered.variables.values()]
+    trained = {spec.name for spec in discovered.variables.values() if is_train and spec.trainable}
+    optimizer = discovered.minimized[0] if discovered.minimized else None
     states = {v.name: _states_of(v, optimizer, draft) for v in variables if v.name in trained} if optimizer else {}
     count = None
     if optimizer is not None:
@@ -247,10 +247,10 @@ def _update(
     if not loss.requires_grad:
         raise ArgumentError(f'job "{context.job}": the loss does not depend on any trainable variable')
     seed = torch.full_like(loss, optimizer.loss_scale)
-    found = torch.autograd.grad(loss, targets, seed, allow_unused=True)
+    derivatives = torch.autograd.grad(loss, targets, seed, allow_unused=True)
     if view is not None:
-        found = tuple(grad if grad is None else view.gather(grad) for grad in found)
-    grads, watched = found[: len(leaves)], found[len(leaves) :]
+        derivatives = tuple(grad if grad is None else view.gather(grad) for grad in derivatives)
+    grads, watched = derivatives[: len(leaves)], derivatives[len(leaves) :]
     with torch.no_grad():
         factor = 1.0 / (optimizer.loss_scale * loss.numel())
         pairs = [

@@ -154,16 +154,16 @@ def _check(content: _Content, session: Session, source: Path, *, strict: bool, r
     for name, variable in _used(session).items():
         pairs = [(f'variable "{name}"', content.variables.get(name), variable.value)]
         pairs += [(f'{k} of variable "{name}"', content.states.get((name, k)), v) for k, v in variable.state.items()]
-        for what, found, mine in pairs:
-            if found is None:
+        for what, saved, mine in pairs:
+            if saved is None:
                 missing.append(what)
-            elif found.shape != mine.shape or found.dtype != mine.dtype:
+            elif saved.shape != mine.shape or saved.dtype != mine.dtype:
                 wrong.append(
-                    f"{what} is {found.dtype} {tuple(found.shape)} in the file, {mine.dtype} {tuple(mine.shape)} here"
+                    f"{what} is {saved.dtype} {tuple(saved.shape)} in the file, {mine.dtype} {tuple(mine.shape)} here"
                 )
     if not restart:
         for count in filter(_is_alive, session.counts.values()):
-            if not any(count.is_of(found.job, found.variables) for found in content.counts):
+            if not any(count.is_of(saved.job, saved.variables) for saved in content.counts):
                 missing.append(f'the step count of job "{count.job}"')
     lines = wrong[:4]
     if missing and strict:
@@ -203,12 +203,12 @@ def _apply(content: _Content, session: Session, *, restart: bool) -> None:
             state[key] = value.to(session.variables[name].value.device)
     for count in session.counts.values() if restart else ():
         count.value.zero_()
-    for found in () if restart else content.counts:
-        mine = next((c for c in session.counts.values() if c.is_of(found.job, found.variables)), None)
+    for saved in () if restart else content.counts:
+        mine = next((c for c in session.counts.values() if c.is_of(saved.job, saved.variables)), None)
         if mine is None:
-            session.add_count(found)
+            session.add_count(saved)
         else:
-            mine.value.copy_(found.value)
+            mine.value.copy_(saved.value)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -218,5 +218,5 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _file_of(path: str | os.PathLike[str]) -> Path:
-    given = Path(path)
-    return given if given.suffix == ".safetensors" else given / FILE_NAME
+    place = Path(path)
+    return place if place.suffix == ".safetensors" else place / FILE_NAME

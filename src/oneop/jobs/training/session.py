@@ -175,11 +175,11 @@ class Draft:
         if mine is None and matters:
             spare = [count for count in counts if count.owner is None and int(count.value)]
             if spare:
-                found = "; ".join(f'"{c.job}" ({c.value} steps, trains {", ".join(c.variables)})' for c in spare)
+                orphans = "; ".join(f'"{c.job}" ({c.value} steps, trains {", ".join(c.variables)})' for c in spare)
                 raise ArgumentError(
                     f'job "{job}" (trains {", ".join(variables)}) is not in the checkpoint '
                     f"{self._session.loaded.file if self._session.loaded else ''}, so its learning rate would start "
-                    f"again at step 0\n  jobs of the checkpoint that do not exist here: {found}\n"
+                    f"again at step 0\n  jobs of the checkpoint that do not exist here: {orphans}\n"
                     '  give the job the name it had, global_function("train", name="..."), '
                     "or start at 0: checkpoint.load(path, restart=True)"
                 )

@@ -21,8 +21,8 @@ LOW = (torch.float16, torch.bfloat16)
 
 def kernels(context: Context) -> Outcome:
     """Kernels that take the same call give the same result; one for a narrow dtype, that of a wide one."""
-    found = context.explore("kernels", Restriction(), lambda case: kernels_agree(context, case))
-    return found if found.cases or found.failure else skipped("kernels", "only one kernel: give a reference")
+    outcome = context.explore("kernels", Restriction(), lambda case: kernels_agree(context, case))
+    return outcome if outcome.cases or outcome.failure else skipped("kernels", "only one kernel: give a reference")
 
 
 def reference(context: Context) -> Outcome:
@@ -36,7 +36,7 @@ def special_values(context: Context) -> Outcome:
     """NaN, infinities and zeros come out as in the reference, or at least alike from all kernels."""
 
     def holds(case: Case) -> None:
-        if not any(one.dtype.is_floating_point for one in case.tensors):
+        if not any(tensor.dtype.is_floating_point for tensor in case.tensors):
             raise NotForThis
         case.run(case.make())
         if context.subject.hints.reference is not None:
@@ -44,18 +44,18 @@ def special_values(context: Context) -> Outcome:
         else:
             kernels_agree(context, case)
 
-    found = context.explore("special values", Restriction(fills=("special",), sizes=(5, 1, 8, 17)), holds)
-    return found if found.cases or found.failure else skipped("special values", "nothing to compare with")
+    outcome = context.explore("special values", Restriction(fills=("special",), sizes=(5, 1, 8, 17)), holds)
+    return outcome if outcome.cases or outcome.failure else skipped("special values", "nothing to compare with")
 
 
 def results_of_kernel(case: Case, index: int, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Run one kernel, chosen or not. Raises `KernelNotFoundError` if it does not take the call."""
     subject = case.subject
-    given = [tensor if subject.op.non_contiguous else tensor.contiguous() for tensor in tensors]
-    run = core().KernelRun(subject.name, index, subject.torch_args(case.group(given), case.attributes))
+    arguments = [tensor if subject.op.non_contiguous else tensor.contiguous() for tensor in tensors]
+    run = core().KernelRun(subject.name, index, subject.torch_args(case.group(arguments), case.attributes))
     outputs = [torch.empty(shape, dtype=dtype, device=case.device) for shape, dtype in run.outputs]
     tmp = torch.empty(run.tmp_bytes, dtype=torch.uint8, device=case.device)
-    return list(run.run(outputs, tmp)) + case.changed(given)
+    return list(run.run(outputs, tmp)) + case.changed(arguments)
 
 
 def kernels_agree(context: Context, case: Case) -> None:
@@ -63,18 +63,20 @@ def kernels_agree(context: Context, case: Case) -> None:
     subject, hints = context.subject, context.subject.hints
     tensors = case.make()
     scale = largest_value(tensors)
-    found: list[tuple[str, list[torch.Tensor]]] = []
+    by_kernel: list[tuple[str, list[torch.Tensor]]] = []
     for index, kernel in subject.kernels(case.device):
         try:
-            found.append((f"{kernel.language} kernel at {kernel.source}", results_of_kernel(case, index, case.make())))
+            by_kernel.append(
+                (f"{kernel.language} kernel at {kernel.source}", results_of_kernel(case, index, case.make()))
+            )
         except KernelNotFoundError:
             continue
     compared = 0
-    for name, results in found[1:]:
+    for name, results in by_kernel[1:]:
         assert_close(
-            found[0][1],
+            by_kernel[0][1],
             results,
-            f"the {name} differs from the {found[0][0]}",
+            f"the {name} differs from the {by_kernel[0][0]}",
             context.output_names(),
             rtol=hints.rtol,
             atol=hints.atol,
@@ -82,13 +84,13 @@ def kernels_agree(context: Context, case: Case) -> None:
         )
         compared += 1
     wide = _widened(tensors)
-    if found and wide is not None and _takes(context, case, wide):
+    if by_kernel and wide is not None and _takes(context, case, wide):
         expected = case.run(wide)
         dtype = str(tensors[0].dtype).removeprefix("torch.")
         assert_close(
             expected,
-            found[0][1],
-            f"the {found[0][0]} on {dtype} differs from float64",
+            by_kernel[0][1],
+            f"the {by_kernel[0][0]} on {dtype} differs from float64",
             context.output_names(),
             rtol=hints.rtol,
             atol=hints.atol,
@@ -118,8 +120,8 @@ def reference_agrees(context: Context, case: Case) -> None:
     hints = context.subject.hints
     tensors = case.make()
     upcast = any(tensor.dtype in LOW for tensor in tensors)
-    given = [tensor.double() if tensor.dtype in LOW else tensor.clone() for tensor in tensors]
-    expected = call_reference(case, given)
+    arguments = [tensor.double() if tensor.dtype in LOW else tensor.clone() for tensor in tensors]
+    expected = call_reference(case, arguments)
     assert_close(
         expected,
         case.run(tensors),

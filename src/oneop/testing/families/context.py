@@ -24,8 +24,8 @@ class Context:
     def explore(self, family: str, wanted: Restriction, holds: Property, *, examples: int | None = None) -> Outcome:
         """Run a property on drawn calls."""
         strategy = strategy_of(self.domain, wanted)
-        found = explore(strategy, holds, examples=examples or self.examples, seconds=self.seconds)
-        return outcome_of(family, found)
+        exploration = explore(strategy, holds, examples=examples or self.examples, seconds=self.seconds)
+        return outcome_of(family, exploration)
 
     def run(self, family: str, cases: list[Case], holds: Property) -> Outcome:
         """Run a property on given calls."""
@@ -41,13 +41,13 @@ class Context:
 Family = Callable[[Context], Outcome]
 
 
-def outcome_of(family: str, found: Exploration) -> Outcome:
+def outcome_of(family: str, exploration: Exploration) -> Outcome:
     """Return the outcome of an exploration."""
-    if found.broken is not None and found.case is not None:
-        return failed(family, found.broken.message, found.case, found.broken.lines)
-    if found.count == 0:
+    if exploration.broken is not None and exploration.case is not None:
+        return failed(family, exploration.broken.message, exploration.case, exploration.broken.lines)
+    if exploration.count == 0:
         return Outcome(family=family, status=SKIPPED, note="no call that it applies to")
-    return Outcome(family=family, status=PASSED, cases=found.count)
+    return Outcome(family=family, status=PASSED, cases=exploration.count)
 
 
 def failed(family: str, message: str, case: Case, lines: tuple[str, ...] = ()) -> Outcome:

@@ -22,8 +22,8 @@ def differentiable(case: Case) -> list[bool]:
     """Return for each tensor whether a gradient may flow to it."""
     args = [arg for arg, n in zip(case.subject.op.inputs, case.counts, strict=True) for _ in range(n)]
     return [
-        arg.requires_grad and not arg.is_mutable and (one.dtype.is_floating_point or one.dtype.is_complex)
-        for arg, one in zip(args, case.tensors, strict=True)
+        arg.requires_grad and not arg.is_mutable and (recipe.dtype.is_floating_point or recipe.dtype.is_complex)
+        for arg, recipe in zip(args, case.tensors, strict=True)
     ]
 
 
@@ -108,7 +108,7 @@ def _check_narrow(context: Context, case: Case) -> None:
     worst = _worst(context, case, again, steps=(1e-2, 3e-3, 1e-3), bound=2e-2)
     if worst is None:
         raise NotForThis
-    names = [name for name, one in zip(case.names(), tensors, strict=True) if one.requires_grad]
+    names = [name for name, tensor in zip(case.names(), tensors, strict=True) if tensor.requires_grad]
     grads = ", ".join(f"{name}.requires_grad_()" for name in names)
     raise Broken(worst, grads, f"print(torch.autograd.grad({call_text(case)}.sum(), [{', '.join(names)}]))")
 
@@ -150,18 +150,18 @@ def _worst(
 
     def total(values: Sequence[torch.Tensor]) -> float:
         with torch.no_grad():
-            found = floating(case.run(values))
-        return float(sum((w.double() * r.double()).sum() for w, r in zip(weights, found, strict=False)))
+            results = floating(case.run(values))
+        return float(sum((w.double() * r.double()).sum() for w, r in zip(weights, results, strict=False)))
 
     plain = [tensor.detach().clone() for tensor in tensors]
     names = iter(name for name, tensor in zip(case.names(), tensors, strict=True) if tensor.requires_grad)
     worst: tuple[float, str] | None = None
     for place, (tensor, grad) in enumerate(zip(wanted, grads, strict=True)):
         name = next(names)
-        where = next(i for i, one in enumerate(tensors) if one is wanted[place])
+        where = next(i for i, tensor in enumerate(tensors) if tensor is wanted[place])
         flat = plain[where].view(-1)
         for i in range(tensor.numel()):
-            found = 0.0 if grad is None else float(grad.reshape(-1)[i])
+            analytic = 0.0 if grad is None else float(grad.reshape(-1)[i])
             numeric = []
             for step in steps:
                 old = float(flat[i])
@@ -171,9 +171,9 @@ def _worst(
                 low = total(plain)
                 flat[i] = old
                 numeric.append((high - low) / (2 * step))
-            gap, best = min((abs(found - one), one) for one in numeric)
+            gap, best = min((abs(analytic - slope), slope) for slope in numeric)
             if gap > bound * max(1.0, abs(best)) and (worst is None or gap > worst[0]):
-                text = "there is none" if grad is None else f"it is {number(found)}"
+                text = "there is none" if grad is None else f"it is {number(analytic)}"
                 worst = (
                     gap,
                     f'the gradient of input "{name}" differs from the numerical one: at element {i} {text}, '
@@ -233,13 +233,13 @@ def graph_gradient(context: Context) -> Outcome:
             raise NotForThis
         flags = [tensor.requires_grad for tensor in tensors]
 
-        def body(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            own = [t.detach().requires_grad_(flag) for t, flag in zip(given, flags, strict=True)]
+        def body(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            own = [t.detach().requires_grad_(flag) for t, flag in zip(tensors, flags, strict=True)]
             with torch.enable_grad():
-                found = [r for r in floating(case.run(own)) if r.requires_grad]
-                weights = [torch.ones_like(r) * 0.5 for r in found]
+                results = [r for r in floating(case.run(own)) if r.requires_grad]
+                weights = [torch.ones_like(r) * 0.5 for r in results]
                 wanted = [t for t, flag in zip(own, flags, strict=True) if flag]
-                grads = torch.autograd.grad(found, wanted, weights, allow_unused=True)
+                grads = torch.autograd.grad(results, wanted, weights, allow_unused=True)
             return tuple(g for g in grads if g is not None)
 
         plain = [tensor.detach().contiguous() for tensor in tensors]
@@ -247,8 +247,8 @@ def graph_gradient(context: Context) -> Outcome:
         if not expected:
             raise NotForThis
         job = compile_job(body, plain)
-        found = job(*plain)
-        flat = [found] if isinstance(found, torch.Tensor) else list(found)
+        planned = job(*plain)
+        flat = [planned] if isinstance(planned, torch.Tensor) else list(planned)
         names = [f"the gradient of {name}" for name, flag in zip(case.names(), flags, strict=True) if flag]
         assert_close(expected, flat, "in a planned job", names)
 

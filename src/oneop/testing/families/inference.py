@@ -24,9 +24,9 @@ def inference(context: Context) -> Outcome:
                 results = context.subject.call_overload(case.group(fakes), case.attributes)
                 flat = [results] if isinstance(results, torch.Tensor) else list(results or ())
                 flat += case.changed(fakes)
-            for name, one, other in zip(context.output_names(), real, flat, strict=False):
-                if describe(one) != describe(other):
-                    raise Broken(f"{attempt} says that {name} is {describe(other)}, the result is {describe(one)}")
+            for name, result, other in zip(context.output_names(), real, flat, strict=False):
+                if describe(result) != describe(other):
+                    raise Broken(f"{attempt} says that {name} is {describe(other)}, the result is {describe(result)}")
             if len(real) != len(flat):
                 raise Broken(f"{attempt} gives {len(flat)} results, the call {len(real)}")
 

@@ -37,7 +37,7 @@ def layouts(context: Context) -> Outcome:
         assert_close(
             expected,
             case.run(tensors),
-            f"with {', '.join(one.layout for one in case.tensors)} inputs",
+            f"with {', '.join(tensor.layout for tensor in case.tensors)} inputs",
             context.output_names(),
             rtol=hints.rtol,
             atol=hints.atol,
@@ -70,22 +70,22 @@ def sizes(context: Context) -> Outcome:
 
 
 def _zero_shapes(choice: Choice) -> list[list[Shape]]:
-    found = []
+    shapes = []
     for template in choice.templates:
         for symbol in template.symbols:
-            found.append(template.shapes({one: 0 if one == symbol else 2 for one in template.symbols}))
+            shapes.append(template.shapes({name: 0 if name == symbol else 2 for name in template.symbols}))
         if not template.symbols:
-            found.append(template.shapes({}))
-    return found[:8]
+            shapes.append(template.shapes({}))
+    return shapes[:8]
 
 
 def _odd_shapes(choice: Choice) -> list[list[Shape]]:
-    found = []
+    shapes = []
     for template in choice.templates:
         if template.symbols:
             for size in (1, 7, 31, 33, 127) if len(template.symbols) == 1 else (1, 7):
-                found.append(template.shapes(dict.fromkeys(template.symbols, size)))
-    return found[:8]
+                shapes.append(template.shapes(dict.fromkeys(template.symbols, size)))
+    return shapes[:8]
 
 
 def large_shapes(context: Context, choice: Choice, elements: int) -> list[list[Shape]]:
@@ -109,13 +109,13 @@ def _needed(context: Context) -> tuple[tuple[str, object], ...]:
 
 
 def _of_size(choice: Choice, elements: int) -> list[list[Shape]]:
-    found: list[list[Shape]] = []
+    shapes: list[list[Shape]] = []
     templates: Sequence[Template] = [template for template in choice.templates if template.symbols]
-    for template in sorted(templates, key=lambda one: len(one.symbols))[:1]:
+    for template in sorted(templates, key=lambda template: len(template.symbols))[:1]:
         rank = max(sum(axis in template.symbols for axis in axes) for axes in template.axes)
         side = max(2, round(elements ** (1 / max(rank, len(template.symbols) if len(template.axes) > 1 else 1, 1))))
-        found.append(template.shapes(dict.fromkeys(template.symbols, side + 1)))
-    return found
+        shapes.append(template.shapes(dict.fromkeys(template.symbols, side + 1)))
+    return shapes
 
 
 def _runs(case: Case) -> None:

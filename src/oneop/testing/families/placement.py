@@ -25,10 +25,10 @@ def devices(context: Context) -> Outcome:
 
     def holds(case: Case) -> None:
         tensors = case.make()
-        found = case.run([tensor.cuda() for tensor in tensors])
+        results = case.run([tensor.cuda() for tensor in tensors])
         assert_close(
             case.run(tensors),
-            [result.cpu() for result in found],
+            [result.cpu() for result in results],
             "on cuda and on the cpu",
             context.output_names(),
             rtol=subject.hints.rtol,
@@ -51,21 +51,21 @@ def sbp(context: Context) -> Outcome:
 
     def holds(case: Case) -> None:
         try:
-            found = check_sbp(
+            proof = check_sbp(
                 subject.name, case.group(case.make()), discover=False, rtol=subject.hints.rtol, **case.attributes
             )
         except SbpError as error:
             wrong = [line.strip() for line in str(error).splitlines() if line.strip().startswith("WRONG")]
             _keep(signatures, [line.removeprefix("WRONG").strip() for line in wrong], "does not hold")
             what = "\n".join(line.removeprefix("WRONG").strip() for line in wrong)
-            inputs = ", ".join(str(one) for one in case.group(case.names()))
+            inputs = ", ".join(str(argument) for argument in case.group(case.names()))
             attrs = "".join(f", {name}={value!r}" for name, value in case.attrs)
             raise Broken(
                 f"a declared SBP signature does not hold: {what}",
                 f'oneop.testing.check_sbp("{subject.name}", [{inputs}]{attrs})',
             ) from None
-        _keep(signatures, [one.signature for one in found.proved], "holds")
-        _keep(signatures, [one.signature for one in found.untried], "not tried")
+        _keep(signatures, [finding.signature for finding in proof.proved], "holds")
+        _keep(signatures, [finding.signature for finding in proof.untried], "not tried")
 
     outcome = context.explore("sbp", Restriction(sizes=(4, 3, 5)), holds, examples=8)
     return replace(outcome, facts={"signatures": list(signatures.values())})

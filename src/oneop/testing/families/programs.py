@@ -20,7 +20,7 @@ def _samples(context: Context, sizes: tuple[int, ...]) -> list[Case]:
     attrs = tuple((name, values[0]) for name, values in context.domain.attrs.items() if values and values[0] != DEFAULT)
     cases = []
     for choice in context.domain.choices[:2]:
-        templates = sorted(choice.templates, key=lambda one: abs(len(one.symbols) - 2))
+        templates = sorted(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
         for template in templates[:1]:
             named = {symbol: sizes[i % len(sizes)] for i, symbol in enumerate(template.symbols)}
             case = make_case(context.domain, choice, template.shapes(named), attrs)
@@ -53,10 +53,10 @@ def opcheck(context: Context) -> Outcome:
         args = context.subject.torch_args(case.group(_inputs(context, case)), case.attributes)
         names = [argument.name for argument in overload._schema.arguments]
         keywords = [argument.name for argument in overload._schema.arguments if argument.kwarg_only]
-        given = dict(zip(names, args, strict=True))
-        positional = tuple(given[name] for name in names if name not in keywords)
+        values = dict(zip(names, args, strict=True))
+        positional = tuple(values[name] for name in names if name not in keywords)
         try:
-            torch.library.opcheck(overload, positional, {name: given[name] for name in keywords})
+            torch.library.opcheck(overload, positional, {name: values[name] for name in keywords})
         except Exception as error:
             raise Broken(
                 f"torch.library.opcheck: {first_lines(error, 3)}",
@@ -68,7 +68,7 @@ def opcheck(context: Context) -> Outcome:
 
 def positional_text(case: Case) -> str:
     """Return the arguments of opcheck as text."""
-    inputs = ", ".join(str(one) for one in case.group(case.names()))
+    inputs = ", ".join(str(argument) for argument in case.group(case.names()))
     return f"({inputs},), {case.attributes}"
 
 
@@ -78,21 +78,23 @@ def compiled(context: Context) -> Outcome:
     def holds(case: Case) -> None:
         torch._dynamo.reset()
         function = torch.compile(
-            lambda *given: tuple(case.run([one + 0 if one.dtype.is_floating_point else one for one in given])),
+            lambda *tensors: tuple(
+                case.run([tensor + 0 if tensor.dtype.is_floating_point else tensor for tensor in tensors])
+            ),
             backend="aot_eager",
             fullgraph=True,
         )
         other = _other_size(context, case)
-        for one in [case, *([other] if other is not None else [])]:
-            _compare(context, one, function, "compiled")
+        for sample in [case, *([other] if other is not None else [])]:
+            _compare(context, sample, function, "compiled")
 
     return context.run("compile", _samples(context, (3, 2)), holds)
 
 
 def _other_size(context: Context, case: Case) -> Case | None:
-    for one in _samples(context, (5, 4)):
-        if [t.dtype for t in one.tensors] == [t.dtype for t in case.tensors] and one.counts == case.counts:
-            return one
+    for sample in _samples(context, (5, 4)):
+        if [t.dtype for t in sample.tensors] == [t.dtype for t in case.tensors] and sample.counts == case.counts:
+            return sample
     return None
 
 
@@ -102,11 +104,11 @@ def _compare(context: Context, case: Case, function: Any, what: str) -> None:
         raise NotForThis
     tensors, own = _inputs(context, case), _inputs(context, case)
     expected = case.run(tensors)
-    found = list(function(*own))
+    actual = list(function(*own))
     names = context.output_names()
     scale = largest_value([tensor.detach() for tensor in tensors])
-    assert_close([e.detach() for e in expected], [f.detach() for f in found], what, names, scale=scale)
-    pairs = [(e, f) for e, f in zip(floating(expected), floating(found), strict=True) if e.requires_grad]
+    assert_close([e.detach() for e in expected], [f.detach() for f in actual], what, names, scale=scale)
+    pairs = [(e, f) for e, f in zip(floating(expected), floating(actual), strict=True) if e.requires_grad]
     wanted = [i for i, tensor in enumerate(tensors) if tensor.requires_grad]
     if pairs and wanted:
         grads = []
@@ -125,8 +127,8 @@ class _Call(torch.nn.Module):
         super().__init__()
         self.case = case
 
-    def forward(self, *given: torch.Tensor) -> Any:
-        return tuple(self.case.run(given))
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        return tuple(self.case.run(tensors))
 
 
 def exported(context: Context) -> Outcome:
@@ -139,8 +141,8 @@ def exported(context: Context) -> Outcome:
         if not tensors:
             raise NotForThis
         program = torch.export.export(_Call(case), tuple(tensors), strict=False)
-        found = list(program.module()(*case.make()))
-        assert_close(case.run(tensors), found, "exported", context.output_names(), scale=largest_value(tensors))
+        results = list(program.module()(*case.make()))
+        assert_close(case.run(tensors), results, "exported", context.output_names(), scale=largest_value(tensors))
 
     return context.run("export", _samples(context, (3, 2))[:1], holds)
 
@@ -154,11 +156,11 @@ def job(context: Context) -> Outcome:
         if any(arg.is_mutable for arg in context.subject.op.inputs) or not case.tensors:
             raise NotForThis
 
-        def alone(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return tuple(case.run(given))
+        def alone(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return tuple(case.run(tensors))
 
-        def in_between(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            made = [one * 0.5 if one.dtype.is_floating_point else one for one in given]
+        def in_between(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            made = [tensor * 0.5 if tensor.dtype.is_floating_point else tensor for tensor in tensors]
             return tuple(result * 2 if result.dtype.is_floating_point else result for result in case.run(made))
 
         for body, what in ((alone, "in a planned job"), (in_between, "between other ops of a planned job")):
@@ -166,8 +168,8 @@ def job(context: Context) -> Outcome:
             expected = body(*tensors)
             planned = compile_job(body, tensors)
             for _ in range(2):
-                found = planned(*tensors)
-                flat = [found] if isinstance(found, torch.Tensor) else list(found)
+                results = planned(*tensors)
+                flat = [results] if isinstance(results, torch.Tensor) else list(results)
                 assert_close(expected, flat, what, context.output_names(), scale=largest_value(tensors))
 
     return context.explore("job", Restriction(sizes=(3, 5, 8)), holds, examples=4)

@@ -20,7 +20,7 @@ def determinism(context: Context) -> Outcome:
     """The same call gives the same bits, whatever was called in between."""
 
     def holds(case: Case) -> None:
-        first = [one.clone() for one in case.run(case.make())]
+        first = [result.clone() for result in case.run(case.make())]
         case.like(seed=7).run(case.like(seed=7).make())
         for _ in range(2):
             assert_same(
@@ -44,10 +44,10 @@ def threads(context: Context) -> Outcome:
 
 def _holds(context: Context, case: Case) -> None:
     variants = [case.like(seed=seed) for seed in range(THREADS)]
-    inputs = [one.make() for one in variants]
-    expected = [[r.clone() for r in one.run(one.make())] for one in variants]
-    for one, results in zip(variants, expected, strict=True):
-        if not all(same_bits(a, b) for a, b in zip(results, one.run(one.make()), strict=True)):
+    inputs = [variant.make() for variant in variants]
+    expected = [[r.clone() for r in variant.run(variant.make())] for variant in variants]
+    for variant, results in zip(variants, expected, strict=True):
+        if not all(same_bits(a, b) for a, b in zip(results, variant.run(variant.make()), strict=True)):
             raise NotForThis  # it does not give the same twice, threads or not
     together = threading.Barrier(THREADS)
     has_mutable = any(arg.is_mutable for arg in context.subject.op.inputs)
@@ -57,10 +57,10 @@ def _holds(context: Context, case: Case) -> None:
     def work(number: int) -> None:
         for _ in range(ROUNDS):
             together.wait()
-            given = variants[number].make() if has_mutable else inputs[number]
-            results = variants[number].run(given)
-            for name, one, other in zip(context.output_names(), expected[number], results, strict=False):
-                if not same_bits(one, other):
+            tensors = variants[number].make() if has_mutable else inputs[number]
+            results = variants[number].run(tensors)
+            for name, result, other in zip(context.output_names(), expected[number], results, strict=False):
+                if not same_bits(result, other):
                     wrong.append(name)
 
     interval = sys.getswitchinterval()

@@ -30,8 +30,8 @@ def jvp(context: Context) -> Outcome:
         own = [t for t, flag in zip(tensors, flags, strict=True) if flag]
         along = [d for d, flag in zip(directions, flags, strict=True) if flag]
 
-        def function(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            rest = iter(given)
+        def function(*primals: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            rest = iter(primals)
             merged = [next(rest) if flag else t for t, flag in zip(tensors, flags, strict=True)]
             return tuple(floating(case.run(merged)))
 
@@ -47,12 +47,12 @@ def jvp(context: Context) -> Outcome:
         expected = [(above - below) / (2 * step) for above, below in zip(high, low, strict=True)]
         names = context.output_names()
         bound = 1e-5 if wide else 3e-2
-        for name, one, other in zip(names, expected, tangents, strict=False):
-            if not torch.allclose(one, other, rtol=bound, atol=bound * max(1.0, largest_value([one]))):
-                place = int((one - other).abs().flatten().argmax())
+        for name, derivative, other in zip(names, expected, tangents, strict=False):
+            if not torch.allclose(derivative, other, rtol=bound, atol=bound * max(1.0, largest_value([derivative]))):
+                place = int((derivative - other).abs().flatten().argmax())
                 raise Broken(
                     f"the tangent of {name} differs from the numerical one: at element {place} it is "
-                    f"{float(other.flatten()[place]):.6g}, expected {float(one.flatten()[place]):.6g}"
+                    f"{float(other.flatten()[place]):.6g}, expected {float(derivative.flatten()[place]):.6g}"
                 )
 
     dtypes = {dtype for choice in context.domain.choices for dtype in choice.dtypes}
@@ -74,11 +74,11 @@ def vmap(context: Context) -> Outcome:
 
     def holds(case: Case) -> None:
         variants = [case.like(seed=seed) for seed in range(3)]
-        samples = [one.make() for one in variants]
+        samples = [variant.make() for variant in variants]
         count = len(case.tensors)
         patterns: list[tuple[Any, ...]] = [(0,) * count]
         patterns += [tuple(0 if i == j else None for i in range(count)) for j in range(count) if count > 1]
-        if all(len(one.shape) >= 1 for one in case.tensors):
+        if all(len(tensor.shape) >= 1 for tensor in case.tensors):
             patterns.append((1,) * count)
         for dims in patterns:
             batched = [
@@ -87,9 +87,9 @@ def vmap(context: Context) -> Outcome:
             ]
             expected = []
             for k in range(len(samples)):
-                one = [samples[0][i] if dim is None else samples[k][i] for i, dim in enumerate(dims)]
-                expected.append(case.run(one))
-            results = torch.func.vmap(lambda *given: tuple(case.run(given)), in_dims=dims)(*batched)
+                example = [samples[0][i] if dim is None else samples[k][i] for i, dim in enumerate(dims)]
+                expected.append(case.run(example))
+            results = torch.func.vmap(lambda *tensors: tuple(case.run(tensors)), in_dims=dims)(*batched)
             stacked = [torch.stack(list(column)) for column in zip(*expected, strict=True)]
             assert_close(
                 stacked,
