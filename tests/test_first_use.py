@@ -218,3 +218,15 @@ def test_torch_compile_does_not_look_into_kernels_and_gradients():
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, timeout=300
     )
     assert result.stdout == "tensor([4., 4., 4.]) set()\ntensor([2., 2., 2.]) True\n", result.stderr[-2000:]
+
+
+def test_the_first_use_of_the_core_warns():
+    program = (
+        "import torch, warnings; torch.__version__ = '2.99.0'\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    import oneop; oneop.list_ops(); oneop.list_ops()\n"
+        "print([str(w.message)[:39] for w in caught])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300)
+    assert result.stdout == "['oneop is not tested with torch 2.99.0, ']\n", result.stderr

@@ -71,6 +71,10 @@ class GradientError(OneopError, RuntimeError):
     """A registered gradient does not fit its op."""
 
 
+class ShardingError(OneopError, NotImplementedError):
+    """Ops cannot take DTensors with the torch that is installed."""
+
+
 class CheckError(OneopError, RuntimeError):
     """A CHECK in an op author's code failed."""
 

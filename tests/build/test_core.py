@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from oneop._build import core
+from oneop._build.torch_install import TorchInstall, find_torch
 from oneop.errors import BuildError
 
 MODULE = """
@@ -33,7 +34,7 @@ def csrc(project, monkeypatch):
 def test_builds_an_importable_module_and_says_so(csrc, capfd, monkeypatch):
     monkeypatch.setenv("MAX_JOBS", "1")
     path = core.core_path()
-    version = core.find_torch().version
+    version = find_torch().version
     assert capfd.readouterr() == (
         "",
         f"oneop: building the core for torch {version}: 2 of 2 files, 1 at a time "
@@ -91,8 +92,8 @@ def test_the_same_sources_elsewhere_are_the_same_core(csrc, runs, monkeypatch):
 
 def test_another_torch_is_another_core(csrc, monkeypatch):
     first = core.core_path(progress=False)
-    torch = core.find_torch()
-    other = core.TorchInstall(folder=torch.folder, version="2.99.0", git_version=torch.git_version)
+    torch = find_torch()
+    other = TorchInstall(folder=torch.folder, version="2.99.0", git_version=torch.git_version)
     monkeypatch.setattr(core, "find_torch", lambda: other)
     assert core.core_path(progress=False) != first
 

@@ -105,26 +105,6 @@ def test_free_moves(four):
         op(split, whole)
 
 
-def test_an_unknown_torch_is_told(monkeypatch):
-    dtensor._is_known_version.cache_clear()
-    monkeypatch.setattr(torch, "__version__", "3.1.0")
-    with pytest.warns(RuntimeWarning, match="oneop ops cannot take DTensors with torch 3.1.0: it knows torch 2.11"):
-        sample_ops.relu()
-    monkeypatch.undo()
-    dtensor._is_known_version.cache_clear()
-
-
-def test_the_parts_of_dtensor_are_there():
-    assert dtensor._missing_parts() == "" and dtensor.self_test() == ""
-
-
-def test_the_self_test_can_fail(monkeypatch):
-    monkeypatch.setattr(dtensor, "redistribute_cost", lambda old, new: 0.0)
-    assert dtensor.self_test() == "its costs of redistribution are others"
-    monkeypatch.setattr(dtensor, "RuntimeSchemaInfo", lambda *args, **kwargs: None)
-    assert "its key" in dtensor.self_test()
-
-
 def test_redistributed_where_no_signature_fits(four):
     line, _ = four
     op = oneop.define("e_whole(Tensor x) -> Tensor y", infer="elementwise", sbp=[])

@@ -8,34 +8,23 @@ The same code runs at install (setup.py), at first use, and by hand:
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import platform
-import re
 import sys
 import sysconfig
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from oneop._build import cache
 from oneop._build.compiler import Compiler, find_cxx
 from oneop._build.plan import Built, Plan, Unit
 from oneop._build.sources import sha_of
+from oneop._build.torch_install import TorchInstall, find_torch
 from oneop._build.tree import tree_digest
 from oneop.errors import BuildError
 from oneop.settings import settings
 
 PACKAGE = Path(__file__).resolve().parent.parent
-
-
-@dataclass(frozen=True, kw_only=True)
-class TorchInstall:
-    """The installed torch, as far as a compiler needs to know it."""
-
-    folder: Path
-    version: str
-    git_version: str
 
 
 def core_path(progress: bool = True, *, force: bool = False, verbose: bool | None = None) -> Path:
@@ -122,20 +111,6 @@ def _built(entry: cache.Entry) -> Built | None:
 def core_file_name() -> str:
     """Return the file name of the core, by which Python finds its init function."""
     return f"_core{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}"
-
-
-def find_torch() -> TorchInstall:
-    """Return the installed torch without importing it. Raises `BuildError` if there is none."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        raise BuildError("the core needs torch, which is not installed\n  pip install torch")
-    folder = Path(spec.origin).parent
-    text = (folder / "version.py").read_text()
-    version = re.search(r"^__version__ = '([^']*)'", text, re.MULTILINE)
-    git_version = re.search(r"^git_version = '([^']*)'", text, re.MULTILINE)
-    return TorchInstall(
-        folder=folder, version=version[1] if version else "unknown", git_version=git_version[1] if git_version else ""
-    )
 
 
 def csrc_dir() -> Path:

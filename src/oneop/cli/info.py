@@ -80,7 +80,8 @@ def _gpus() -> list[str]:
 
 
 def _core() -> str:
-    from oneop._build.core import find_core, find_torch
+    from oneop._build.core import find_core
+    from oneop._build.torch_install import find_torch
     from oneop.errors import BuildError
 
     try:

@@ -70,10 +70,13 @@ def _load_core() -> Any:
 
 
 def _import_core() -> ModuleType:
-    from oneop._build.core import core_path  # late, so that `python -m oneop._build.core` finds it not yet imported
+    # Late, so that `python -m oneop._build.core` finds it not yet imported.
+    from oneop._build.core import core_path
+    from oneop._build.torch_install import warn_if_untested
 
     if "oneop._core" in sys.modules:
         return sys.modules["oneop._core"]  # a hook failed the first time
+    warn_if_untested(torch.__version__)
     path = core_path()
     spec = importlib.util.spec_from_file_location("oneop._core", path)
     assert spec is not None and spec.loader is not None

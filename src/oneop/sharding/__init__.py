@@ -17,6 +17,8 @@ Collectives, meshes and process groups are torch's.
     explicit.py     warning or raising where tensors are moved unasked
     words.py        placement, global_tensor, to_global, to_local
     watch.py        starts the adapter once torch.distributed.tensor is imported
+    self_test.py    whether the installed torch's DTensor is as the adapter needs it
+    switched_off.py what is said where it is not
 """
 
 from __future__ import annotations

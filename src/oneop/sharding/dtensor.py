@@ -1,4 +1,4 @@
-"""SBP signatures as DTensor strategies. What of DTensor is not public is used in this file and nowhere else.
+"""SBP signatures as DTensor strategies. What of DTensor is not public is used in this file and in self_test.py.
 
 DTensor asks a strategy how an op may run for inputs that lie so, remembers the answer under a key, and finds it again
 without asking. The key holds the placements and shapes of the tensors, and those attributes that are named to it: here
@@ -11,30 +11,36 @@ overload `part`, which tells the kernel where it runs.
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import logging
 import math
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor, Replicate, Shard
-from torch.distributed.tensor._collective_utils import redistribute_cost
-from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
-from torch.distributed.tensor._op_schema import (
-    OpSchema,
-    OpSpec,
-    OpStrategy,
-    RuntimeSchemaInfo,
-    TupleStrategy,
-)
-from torch.distributed.tensor._redistribute import redistribute_local_tensor
-from torch.distributed.tensor._utils import ExplicitRedistributionContext
+from torch.distributed.tensor import DTensor
+
+from oneop.errors import ArgumentError, OneopError, ShardingError
+from oneop.sharding import switched_off
+
+try:
+    from torch.distributed.tensor._collective_utils import redistribute_cost
+    from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
+    from torch.distributed.tensor._op_schema import (
+        OpSchema,
+        OpSpec,
+        OpStrategy,
+        RuntimeSchemaInfo,
+        TupleStrategy,
+    )
+    from torch.distributed.tensor._redistribute import redistribute_local_tensor
+    from torch.distributed.tensor._utils import ExplicitRedistributionContext
+except ImportError as error:  # a torch that has these parts elsewhere
+    switched_off.switch_off(str(error))
+    raise ShardingError(switched_off.text()) from error
 
 try:  # the one that DTensor uses
     from torch.utils import _cxx_pytree as pytree
@@ -42,7 +48,6 @@ except ImportError:
     from torch.utils import _pytree as pytree  # type: ignore[no-redef]
 
 from oneop.authoring.rules.independence import is_implied
-from oneop.errors import ArgumentError, OneopError
 from oneop.registry import OpDef, get_op
 from oneop.runtime.core import core, find_op
 from oneop.runtime.modes import without_modes
@@ -62,68 +67,15 @@ from oneop.sharding.planning import (
 from oneop.sharding.symbolic import fix, guard_outer_sizes, hint, hints, holds_for_all_sizes, is_symbol, sampled_parts
 from oneop.sharding.waiting import finish
 
-#: The versions of torch of which the parts used here are known.
-VERSIONS = ("2.11", "2.12", "2.13")
 _EXTRA = ("output_counts", "device")  # arguments of the torch op that are no attributes
 
 
 def register(names: Iterable[str]) -> None:
     """Tell DTensor about ops. Where it knows them, what it remembers is forgotten."""
-    if not _is_known_version():
-        return
     known = set(core().op_names())
     for name in names:
         if name in known:
             _register_one(name)
-
-
-@functools.cache
-def _is_known_version() -> bool:
-    version = torch.__version__
-    problem = "" if version.startswith(VERSIONS) else f"it knows torch {', '.join(VERSIONS)}"
-    problem = problem or _missing_parts() or self_test()
-    if problem:
-        warnings.warn(f"oneop ops cannot take DTensors with torch {version}: {problem}", RuntimeWarning, stacklevel=3)
-    return not problem
-
-
-def _missing_parts() -> str:
-    """Return what of DTensor is not as it must be, or nothing."""
-    dispatcher = DTensor._op_dispatcher
-    parts = [
-        (dispatcher, ("sharding_propagator", "_custom_op_handlers", "unwrap_to_op_info", "redistribute_local_args")),
-        (dispatcher.sharding_propagator, ("register_op_strategy", "op_to_schema_info", "propagate")),
-        (dispatcher, ("wrap", "_dispatch_get_local_results_slow_path")),
-        (torch._C, ("_clear_DTensor_sharding_propagator_cache",)),
-    ]
-    absent = [name for owner, names in parts for name in names if not hasattr(owner, name)]
-    return f"its DTensor has no {', '.join(absent)}" if absent else ""
-
-
-def self_test() -> str:
-    """Return what of DTensor does not behave as this file relies on, or nothing. It needs no process group."""
-    mesh = DeviceMesh("cpu", torch.arange(2), _init_backend=False, _rank=0)
-    meta = TensorMeta(torch.Size((4, 2)), (2, 1), torch.float32)
-    spec = DTensorSpec(mesh, (Shard(0),), tensor_meta=meta)
-    overload = torch.ops.aten.leaky_relu.default
-
-    def key(names: list[str], **attrs: object) -> object:
-        return OpSchema(overload, (spec,), attrs, schema_info=RuntimeSchemaInfo(100, names, needs_pytree=False))
-
-    if key(["a"], a=1, b=1) != key(["a"], a=1, b=2):
-        return "its key has attributes that were not named"
-    if any(key(["a"], a=value) == key(["a"], a=other) for value, other in _PAIRS):
-        return "its key lacks an attribute that was named"
-    if key(["a"]) == key(["a", "b"]) or key(["a"], a=1) == key(["a", "b"], a=1):
-        return "a key with more names is found under one with fewer"
-    moved = DTensorSpec(mesh, (Replicate(),), tensor_meta=meta)
-    if not redistribute_cost(spec, moved) > 0 or redistribute_cost(moved, spec) != 0:
-        return "its costs of redistribution are others"
-    return ""
-
-
-#: Values of each type of attribute.
-_PAIRS: tuple[tuple[object, object], ...] = ((1, 2), (1.0, 2.0), ("a", "b"), (False, True), ((1, 2), (2, 1)), (None, 1))
 
 
 def _register_one(name: str) -> None:

@@ -14,6 +14,7 @@ from oneop.sbp import split_axis
 from oneop.sharding import dtensor
 from oneop.sharding.local import local_shape
 from oneop.sharding.planning import Candidate, Placements, Plan, ShardedCall, placements_text
+from oneop.sharding.switched_off import check_switched_on
 from oneop.signatures import text_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def explain(op: Op | str, *args: Any, **attrs: Any) -> Explanation:
     It shows each candidate signature with its cost, the one that is chosen, what is redistributed for it, and the line
     that would do so explicitly. Costs are DTensor's estimates, in microseconds.
     """
+    check_switched_on()
     name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]
     definition = get_op(name)
     call, specs = dtensor.call_of(definition, args, attrs)

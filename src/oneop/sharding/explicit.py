@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from oneop.errors import ArgumentError, RedistributionError
 from oneop.sharding import dtensor
+from oneop.sharding.switched_off import check_switched_on
 
 
 @contextlib.contextmanager
@@ -19,6 +20,7 @@ def explicit_redistribution(mode: str = "raise", *, strict: bool = False) -> Ite
     """
     if mode not in ("raise", "warn"):
         raise ArgumentError(f'explicit_redistribution: expected "raise" or "warn", found {mode!r}')
+    check_switched_on()
     with dtensor.observed_redistribution(mode, strict, lambda text: RedistributionError(_explained(text)), _warn):
         yield
 

@@ -13,6 +13,7 @@ from oneop.runtime.after_import import after_import
 from oneop.runtime.core import find_op
 from oneop.sbp import placements
 from oneop.sharding.pin_rules import check_call, read_words
+from oneop.sharding.switched_off import check_switched_on
 
 if TYPE_CHECKING:
     from oneop._core import Op
@@ -30,6 +31,7 @@ def pin(op: Op | str, signature: str | Sequence[str]) -> Callable[..., Any]:
     name = op if isinstance(op, str) else getattr(op, "__name__", None)
     if not isinstance(name, str):
         raise ArgumentError(f"pin: expected an op or its name, found {op!r}")
+    check_switched_on()
     definition, call = get_op(name), find_op(name)
     texts = _texts(name, signature)
     words = [read_words(definition, text) for text in texts]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from oneop.errors import ShardingError
 from oneop.runtime.after_import import after_import
 from oneop.runtime.core import after_defining, core, trace_hooks
+from oneop.sharding import switched_off
 from oneop.sharding.waiting import wait
 
 _MODULE = "torch.distributed.tensor"
@@ -22,9 +24,17 @@ def _register(names: Iterable[str]) -> None:
     if module is not None and not hasattr(module, "register"):  # it is being imported, and asks for these at its end
         wait(_register, names)
         return
-    from oneop.sharding import composition, dtensor, grads, symbolic
-
+    if switched_off.is_switched_off():
+        return
+    try:
+        from oneop.sharding import composition, dtensor, grads, self_test, symbolic
+    except ShardingError:
+        return
     if not _watched:
+        problem = self_test.why_unusable()
+        if problem:
+            switched_off.switch_off(problem)
+            return
         core().watch_sharded_calls(grads.place_gradients)
         core().set_sharded_composition(composition.run)
         trace_hooks.append(symbolic.guard_outer_sizes)
