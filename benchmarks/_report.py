@@ -22,10 +22,10 @@ class Table:
 
     def ratio(self, name: str, to: str) -> float | None:
         """Return best time of one over best time of another, or None if one of them did not take part."""
-        one, other = find(self.timings, name), find(self.timings, to)
-        if one is None or other is None:
+        timing, other = find(self.timings, name), find(self.timings, to)
+        if timing is None or other is None:
             return None
-        return one.median / other.median if self.by_median else one.best / other.best
+        return timing.median / other.median if self.by_median else timing.best / other.best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +63,8 @@ class Section:
                     "title": table.title,
                     "base": table.base,
                     "seconds": {
-                        one.name: {"best": one.best, "median": one.median, "spread": one.spread}
-                        for one in table.timings
+                        timing.name: {"best": timing.best, "median": timing.median, "spread": timing.spread}
+                        for timing in table.timings
                     },
                 }
                 for table in self.tables
@@ -95,18 +95,18 @@ def print_bars(sections: Sequence[Section]) -> None:
     for bar in bars:
         mark = {True: "ok    ", False: "MISSED", None: "absent"}[bar.holds]
         sign = ">=" if bar.at_least else "<="
-        found = "-" if bar.found is None else f"{bar.found:.3g} {bar.unit}"
-        print(f"  {mark}  {bar.text:{width}}  {sign} {bar.limit:g} {bar.unit:3} found {found}")
+        shown = "-" if bar.found is None else f"{bar.found:.3g} {bar.unit}"
+        print(f"  {mark}  {bar.text:{width}}  {sign} {bar.limit:g} {bar.unit:3} found {shown}")
 
 
 def _print_table(table: Table) -> None:
     print(f"\n  {table.title}")
-    width = max(len(one.name) for one in table.timings)
+    width = max(len(timing.name) for timing in table.timings)
     print(f"    {'':{width}}  {'best':>9}  {'median':>9}  {'spread':>6}  x {table.base}")
     scale = SCALES[table.unit]
-    for one in table.timings:
-        ratio = table.ratio(one.name, table.base)
+    for timing in table.timings:
+        ratio = table.ratio(timing.name, table.base)
         ratio_text = "" if ratio is None else f"{ratio:.2f}"
-        times = f"{one.best * scale:9.3f}  {one.median * scale:9.3f}  {one.spread:6.0%}"
-        print(f"    {one.name:{width}}  {times}  {ratio_text}")
+        times = f"{timing.best * scale:9.3f}  {timing.median * scale:9.3f}  {timing.spread:6.0%}"
+        print(f"    {timing.name:{width}}  {times}  {ratio_text}")
     print(f"    {table.unit}{'; ' + table.note if table.note else ''}")

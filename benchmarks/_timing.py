@@ -44,14 +44,16 @@ class Contender:
 
 def race(contenders: Sequence[Contender], *, seconds: float, rounds: int = 15) -> list[Timing]:
     """Return a timing for each contender. All together take about `seconds`, in `rounds` turns."""
-    timers = [timeit.Timer(one.statement, globals=dict(one.names)) for one in contenders]
+    timers = [timeit.Timer(contender.statement, globals=dict(contender.names)) for contender in contenders]
     slot = seconds / rounds / len(timers)
     loops = [_loops_for(timer, slot) for timer in timers]
     samples: list[list[float]] = [[] for _ in timers]
     for _ in range(rounds):
-        for one, timer, number, kept in zip(contenders, timers, loops, samples, strict=True):
-            kept.append(timer.timeit(number) / number / one.per)
-    return [Timing(name=one.name, samples=tuple(kept)) for one, kept in zip(contenders, samples, strict=True)]
+        for contender, timer, number, kept in zip(contenders, timers, loops, samples, strict=True):
+            kept.append(timer.timeit(number) / number / contender.per)
+    return [
+        Timing(name=contender.name, samples=tuple(kept)) for contender, kept in zip(contenders, samples, strict=True)
+    ]
 
 
 def take_turns(contenders: Mapping[str, Callable[[], float]], *, rounds: int) -> dict[str, Timing]:

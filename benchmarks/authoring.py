@@ -38,8 +38,8 @@ def measure(options: argparse.Namespace) -> Section:
     ours, inline = _inductor_kernels()
     section.notes.append(f"Inductor kernels of a composition: {ours} through an op, {inline} written inline")
     section.bars.append(Bar(text="Inductor kernels, op to inline", limit=1.0, found=ours / inline))
-    for name, one, two in _scaling():
-        section.bars.append(Bar(text=f"two threads to one, {name}", limit=1.6, found=one / two, at_least=True))
+    for name, alone, two in _scaling():
+        section.bars.append(Bar(text=f"two threads to one, {name}", limit=1.6, found=alone / two, at_least=True))
     table = _function_table(seconds)
     section.tables.append(table)
     section.bars.append(Bar(text="_C to the plain entry", limit=1.15, found=table.ratio(FUNCTION, ENTRY)))
@@ -152,8 +152,8 @@ def _scaling() -> list[tuple[str, float, float]]:
                 op(x, alpha=ALPHA)
 
         work(200)
-        one, two = (_best_seconds(functools.partial(_in_threads, work, count)) for count in (1, 2))
-        results.append((name, one, two))
+        alone, two = (_best_seconds(functools.partial(_in_threads, work, count)) for count in (1, 2))
+        results.append((name, alone, two))
     return results
 
 

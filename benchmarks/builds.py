@@ -143,8 +143,8 @@ def run_python(program: str) -> list[float]:
     return [float(word) for word in result.stdout.splitlines()[-1].split()]
 
 
-def _ratio(one: Timing | None, other: Timing | None) -> float | None:
-    return one.median / other.median if one and other else None
+def _ratio(timing: Timing | None, other: Timing | None) -> float | None:
+    return timing.median / other.median if timing and other else None
 
 
 def _forget_libraries() -> None:

@@ -192,8 +192,8 @@ def _jobs(section: Section, options: argparse.Namespace) -> None:
             return run
 
         timings = [
-            Timing(name=one.name, samples=tuple(sample / 50 for sample in one.samples))
-            for one in _race_events({name: fifty(run) for name, run in runners.items()})
+            Timing(name=timing.name, samples=tuple(sample / 50 for sample in timing.samples))
+            for timing in _race_events({name: fifty(run) for name, run in runners.items()})
         ]
     table = Table(
         title="20 ops, n = 8, one after the other", timings=timings, base="torch eager, built-in op", by_median=True

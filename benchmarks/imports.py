@@ -24,12 +24,12 @@ def measure(options: argparse.Namespace) -> Section:
     }
     rounds = 3 if options.quick else 9
     for title, column in [("processor time", 0), ("elapsed", 1)]:
-        found = take_turns(
+        timings = take_turns(
             {name: lambda program=p, at=column: run_python(program)[at] for name, p in programs.items()},
             rounds=rounds,
         )
-        section.tables.append(Table(title=title, timings=list(found.values()), base="import torch", unit="s"))
+        section.tables.append(Table(title=title, timings=list(timings.values()), base="import torch", unit="s"))
     section.bars = [
-        Bar(text="import oneop over torch", limit=0.15, found=found["import oneop, after torch"].median, unit="s")
+        Bar(text="import oneop over torch", limit=0.15, found=timings["import oneop, after torch"].median, unit="s")
     ]
     return section

@@ -45,13 +45,13 @@ def measure(options: argparse.Namespace) -> Section:
     steps = {name: _train_table(name, options) for name in ("SGD", "Adam")}
     section.tables += steps.values()
     section.notes += [f"planning the {name} step took {_planning_seconds(name):.2f} s" for name in steps]
-    one, twenty = chains[8, 1], chains[8, 20]
+    single, twenty = chains[8, 1], chains[8, 20]
     for peer in PEERS:
-        section.bars.append(Bar(text=f"one-op job, n=8, to {peer}", limit=0.1, found=one.ratio(OURS, peer)))
+        section.bars.append(Bar(text=f"one-op job, n=8, to {peer}", limit=0.1, found=single.ratio(OURS, peer)))
         section.bars.append(
-            Bar(text=f"each further op, n=8, to {peer}", limit=0.6, found=_further(one, twenty, OURS, peer))
+            Bar(text=f"each further op, n=8, to {peer}", limit=0.6, found=_further(single, twenty, OURS, peer))
         )
-    ours = _further_seconds(one, twenty, OURS)
+    ours = _further_seconds(single, twenty, OURS)
     section.bars.append(Bar(text="each further op, n=8", limit=0.15, found=ours * 1e6 if ours else None, unit="us"))
     section.bars += [
         Bar(text=f"numpy-kernel job, n={n}, {length} ops, to numpy", limit=1.3, found=table.ratio(OURS, BY_HAND))
@@ -119,14 +119,14 @@ def _aot_compile(function: Callable[..., Any], examples: tuple[torch.Tensor, ...
     return torch._inductor.aoti_load_package(package)
 
 
-def _further_seconds(one: Table, twenty: Table, name: str) -> float | None:
-    best = {id(table): {timing.name: timing.best for timing in table.timings} for table in (one, twenty)}
-    first, last = best[id(one)].get(name), best[id(twenty)].get(name)
+def _further_seconds(single: Table, twenty: Table, name: str) -> float | None:
+    best = {id(table): {timing.name: timing.best for timing in table.timings} for table in (single, twenty)}
+    first, last = best[id(single)].get(name), best[id(twenty)].get(name)
     return None if first is None or last is None else max(last - first, 0.0) / 19
 
 
-def _further(one: Table, twenty: Table, name: str, peer: str) -> float | None:
-    ours, theirs = _further_seconds(one, twenty, name), _further_seconds(one, twenty, peer)
+def _further(single: Table, twenty: Table, name: str, peer: str) -> float | None:
+    ours, theirs = _further_seconds(single, twenty, name), _further_seconds(single, twenty, peer)
     return None if ours is None or not theirs else ours / theirs
 
 

@@ -112,7 +112,7 @@ def _first_table(ours: Any, rounds: int) -> Table:
     calls = {BUILTIN: lambda x: torch.nn.functional.leaky_relu(x, 0.2), OURS: lambda x: ours(x, alpha=0.2)}
     tensors = {"": _dtensor((8, 8), line, Shard(0)), ", grid": _dtensor((8, 8), grid, Shard(0), Replicate())}
     with torch.no_grad():
-        found = take_turns(
+        timings = take_turns(
             {
                 f"{name}{where}": lambda call=call, x=x: first(call, x)
                 for where, x in tensors.items()
@@ -120,7 +120,7 @@ def _first_table(ours: Any, rounds: int) -> Table:
             },
             rounds=rounds,
         )
-    return Table(title=FIRST, timings=list(found.values()), base=BUILTIN, unit="ms")
+    return Table(title=FIRST, timings=list(timings.values()), base=BUILTIN, unit="ms")
 
 
 def _scale(section: Section, rounds: int) -> dict[int, float]:

@@ -43,9 +43,13 @@ def measure(options: argparse.Namespace) -> Section:
     rounds = 7 if options.quick else 25
 
     torch.set_num_threads(1)
-    one = Table(
+    one_thread = Table(
         title="one thread",
-        timings=race([one for one in contenders.values() if one.name != PARALLEL], seconds=seconds, rounds=rounds),
+        timings=race(
+            [contender for contender in contenders.values() if contender.name != PARALLEL],
+            seconds=seconds,
+            rounds=rounds,
+        ),
         base=BUILTIN,
         unit="ms",
         note="copy_ and out= write into memory that is there; the others return a new tensor",
@@ -53,15 +57,17 @@ def measure(options: argparse.Namespace) -> Section:
     torch.set_num_threads(cores)
     every = Table(
         title=f"all {cores} cores",
-        timings=race([one for one in contenders.values() if one.name != OURS], seconds=seconds, rounds=rounds),
+        timings=race(
+            [contender for contender in contenders.values() if contender.name != OURS], seconds=seconds, rounds=rounds
+        ),
         base=BUILTIN,
         unit="ms",
     )
     torch.set_num_threads(1)
-    section.tables = [one, every]
+    section.tables = [one_thread, every]
     section.bars = [
-        Bar(text="n=1e7, one thread, to copy_", limit=1.05, found=one.ratio(OURS, COPY)),
-        Bar(text="n=1e7, one thread, to built-in", limit=0.9, found=one.ratio(OURS, BUILTIN)),
+        Bar(text="n=1e7, one thread, to copy_", limit=1.05, found=one_thread.ratio(OURS, COPY)),
+        Bar(text="n=1e7, one thread, to built-in", limit=0.9, found=one_thread.ratio(OURS, BUILTIN)),
         Bar(text=f"n=1e7, parallel_for on {cores} cores, to built-in", limit=1.0, found=every.ratio(PARALLEL, BUILTIN)),
     ]
     return section
