@@ -4,6 +4,10 @@ All derive from `OneopError`, and each also from the builtin that a caller would
 works as well as `except oneop.OneopError`. The C++ core raises the same classes, by name.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 
 class OneopError(Exception):
     """Base of all errors that oneop raises on purpose."""
@@ -125,3 +129,20 @@ def described(value: object) -> str:
     if value is None:
         return text
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that was probably meant, or None. One that differs only in letter case comes first."""
+    import difflib
+
+    known = list(names)
+    for candidate in known:
+        if candidate.casefold() == name.casefold():
+            return candidate
+    return next(iter(difflib.get_close_matches(name, known, 1)), None)
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return `, did you mean "x"?`, or nothing where no name is near. csrc/engine/ops/error.h has the same for C++."""
+    near = nearest(name, names)
+    return f', did you mean "{near}"?' if near is not None else ""

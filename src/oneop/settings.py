@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
+from oneop.errors import nearest
+
 __all__ = ["Setting", "SettingInfo", "Settings", "settings"]
 
 T = TypeVar("T")
@@ -221,10 +223,8 @@ _BY_NAME: dict[str, Setting[Any]] = {k: v for k, v in vars(Settings).items() if 
 
 
 def _unknown(name: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, _BY_NAME, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(_BY_NAME)}"
+    near = nearest(name, _BY_NAME)
+    hint = f"; did you mean {near!r}?" if near else f"; there are: {', '.join(_BY_NAME)}"
     return f"no setting is called {name!r}{hint}"
 
 

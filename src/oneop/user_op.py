@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from oneop.errors import ArgumentError
+from oneop.errors import ArgumentError, did_you_mean
 from oneop.jobs.context import current_context
 from oneop.registry import ArgDef, OpDef, get_op
 from oneop.runtime.core import find_op
@@ -79,8 +78,7 @@ class UserOpBuilder:
         names = [arg.name for arg in args]
         for name in named:
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                hint = f', did you mean "{near[0]}"?' if near else ""
+                hint = did_you_mean(name, names)
                 raise ArgumentError(f'{self._where()} has no {side} "{name}"{hint}\n  it has: {", ".join(names)}')
 
     def _where(self) -> str:

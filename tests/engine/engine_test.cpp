@@ -111,6 +111,8 @@ TEST(a_file_that_is_no_library_is_refused) {
 TEST(an_unknown_op_is_named_with_the_nearest) {
   const std::string error = ERROR_OF(record_of("scaly"));
   TRUE(error.find("did you mean \"scale\"?") != std::string::npos);
+  const std::vector<std::string> names = {"scale", "SCALES", "sCALE"};
+  TRUE(did_you_mean("SCALE", names) == ", did you mean \"scale\"?");
 }
 
 TEST(a_call_is_inferred_planned_and_run) {

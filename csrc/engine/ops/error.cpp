@@ -71,6 +71,12 @@ int32_t Status::fail(oneop_status* status, int32_t kind, const std::string& mess
 
 std::string in_quotes(const std::string& name) { return "\"" + name + "\""; }
 
+bool same_letters(const std::string& a, const std::string& b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 int edit_distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) {

@@ -64,19 +64,23 @@ class Status {
 // `"name"`, for messages.
 std::string in_quotes(const std::string& name);
 
-// `, did you mean "x"?` where one of the names is close to this one, else nothing.
+// `, did you mean "x"?` where one of the names is close to this one, else nothing. A name that
+// differs only in letter case comes before all others.
 template <typename Names>
 std::string did_you_mean(const std::string& name, const Names& names);
 
 // Number of single-letter edits between two names.
 int edit_distance(const std::string& a, const std::string& b);
 
+// Whether two names are equal but for the case of ASCII letters.
+bool same_letters(const std::string& a, const std::string& b);
+
 template <typename Names>
 std::string did_you_mean(const std::string& name, const Names& names) {
   const std::string* best = nullptr;
   int best_distance = static_cast<int>(name.size()) / 3 + 2;
   for (const std::string& candidate : names) {
-    const int distance = edit_distance(name, candidate);
+    const int distance = same_letters(name, candidate) ? -1 : edit_distance(name, candidate);
     if (distance < best_distance) {
       best = &candidate;
       best_distance = distance;

@@ -80,9 +80,20 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
   const int32_t num_outputs = total(spec.output_counts);
   fill_args(op.inputs, spec.input_counts, 0, &inputs_);
   fill_args(op.outputs, spec.output_counts, num_inputs, &outputs_);
-
-  constexpr size_t kRoom = ONEOP_MAX_DIMS;
   tensors_.resize(num_inputs + num_outputs);
+  place_tensors(spec, num_inputs);
+
+  spans_.resize(attr_values_.size());
+  for (size_t i = 0; i < attr_values_.size(); ++i) {
+    attrs_.push_back(attr_values_[i].view(op.attrs[i].name.c_str(), &spans_[i]));
+  }
+  fill_frame(spec, num_inputs);
+}
+
+// Gives each tensor room for its shape and strides. Outputs begin as the first input, which most
+// ops' inference leaves as it is.
+void Frame::place_tensors(const CallSpec& spec, int32_t num_inputs) {
+  constexpr size_t kRoom = ONEOP_MAX_DIMS;
   dims_.resize(2 * kRoom * tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     oneop_tensor& tensor = tensors_[i];
@@ -96,10 +107,10 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
     } else {
       if (meta->shape.size() > kRoom) {
         throw Error("ArgumentError",
-                    "op " + in_quotes(op.name) + ", input " +
+                    "op " + in_quotes(op_.name) + ", input " +
                         in_quotes(name_of_input(inputs_, static_cast<int32_t>(i))) +
                         ": expected at most " + std::to_string(kRoom) + " dimensions, found " +
-                        std::to_string(meta->shape.size()) + "\n  defined at " + op.source.text());
+                        std::to_string(meta->shape.size()) + "\n  defined at " + op_.source.text());
       }
       tensor.ndim = static_cast<int32_t>(meta->shape.size());
       std::copy(meta->shape.begin(), meta->shape.end(), tensor.shape);
@@ -114,20 +125,18 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
       set_contiguous(&tensor);
     }
   }
+}
 
-  spans_.resize(attr_values_.size());
-  for (size_t i = 0; i < attr_values_.size(); ++i) {
-    attrs_.push_back(attr_values_[i].view(op.attrs[i].name.c_str(), &spans_[i]));
-  }
-
+// All pointers are to members: their storage is final from here on.
+void Frame::fill_frame(const CallSpec& spec, int32_t num_inputs) {
   reads_.size = sizeof reads_;
   frame_.size = sizeof frame_;
   frame_.tensor_size = sizeof(oneop_tensor);
   frame_.attr_size = sizeof(oneop_attr);
   frame_.arg_size = sizeof(oneop_arg);
   frame_.host = host().services();
-  frame_.op_type_name = op.name.c_str();
-  frame_.op_name = op.name.c_str();
+  frame_.op_type_name = op_.name.c_str();
+  frame_.op_name = op_.name.c_str();
   frame_.inputs = inputs_.data();
   frame_.outputs = outputs_.data();
   frame_.tensors = tensors_.data();
@@ -136,7 +145,7 @@ Frame::Frame(const OpDef& op, const CallSpec& spec) : op_(op), attr_values_(spec
   frame_.num_outputs = static_cast<int32_t>(outputs_.size());
   frame_.num_attrs = static_cast<int32_t>(attrs_.size());
   frame_.num_input_tensors = num_inputs;
-  frame_.num_output_tensors = num_outputs;
+  frame_.num_output_tensors = static_cast<int32_t>(tensors_.size()) - num_inputs;
   frame_.device_type = spec.device_type;
   frame_.device_index = spec.device_index;
   frame_.parallel_num = 1;

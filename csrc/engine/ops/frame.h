@@ -45,6 +45,8 @@ class Frame {
   std::string call_text() const;  // "in: float32[2, 3] -> out: float32[2, 3]"
 
  private:
+  void place_tensors(const CallSpec& spec, int32_t num_inputs);
+  void fill_frame(const CallSpec& spec, int32_t num_inputs);
   std::string output_fault(const oneop_tensor& tensor) const;  // empty: there is none
   void check_outputs();
 

@@ -146,14 +146,11 @@ void Registry::add_record(const std::string& name, Change* change) {
   change->records.emplace_back(slot, std::move(record));
 }
 
-Registry::Change Registry::prepare(const LibraryDefs& defs) {
-  Change change;
-  change.content = *snapshot();
-  Snapshot& next = change.content;
-  const auto is_old = [&](const Source& source) { return source.library == defs.library; };
+namespace {
 
-  // 1. What the library says again replaces what it said before.
-  std::set<std::string> touched;
+// Drops what the library said before of the ops that it speaks of again, and notes their names.
+void drop_old(const LibraryDefs& defs, Registry::Snapshot* next, std::set<std::string>* touched) {
+  const auto is_old = [&](const Source& source) { return source.library == defs.library; };
   std::set<std::string> kernels_again;
   for (const auto& kernel : defs.kernels) {
     kernels_again.insert(kernel->op_type_name);
@@ -162,73 +159,89 @@ Registry::Change Registry::prepare(const LibraryDefs& defs) {
     kernels_again.insert(op->name);
   }
   for (const std::string& name : kernels_again) {
-    auto& kernels = next.kernels[name];
+    auto& kernels = next->kernels[name];
     kernels.erase(std::remove_if(kernels.begin(), kernels.end(),
                                  [&](const auto& kernel) { return is_old(kernel->source); }),
                   kernels.end());
-    const auto grad = next.grads.find(name);
-    if (grad != next.grads.end() && is_old(grad->second->source)) {
-      next.grads.erase(grad);
+    const auto grad = next->grads.find(name);
+    if (grad != next->grads.end() && is_old(grad->second->source)) {
+      next->grads.erase(grad);
     }
-    const auto forward = next.forwards.find(name);
-    if (forward != next.forwards.end() && is_old(forward->second->source)) {
-      next.forwards.erase(forward);
+    const auto forward = next->forwards.find(name);
+    if (forward != next->forwards.end() && is_old(forward->second->source)) {
+      next->forwards.erase(forward);
     }
-    touched.insert(name);
+    touched->insert(name);
   }
+}
 
-  // 2. Add, refusing what another library has.
-  std::vector<std::string> defined;
+// Adds the library's ops. Throws DuplicateOpError for one that another library has.
+void add_ops(const LibraryDefs& defs, Registry::Snapshot* next) {
   std::set<std::string> named;
   for (const auto& op : defs.ops) {
-    const auto old = next.ops.find(op->name);
-    if (!named.insert(op->name).second || (old != next.ops.end() && !is_old(old->second->source))) {
+    const auto old = next->ops.find(op->name);
+    if (!named.insert(op->name).second ||
+        (old != next->ops.end() && old->second->source.library != defs.library)) {
       throw Error("DuplicateOpError",
                   "op " + in_quotes(op->name) + " is registered twice\n  first:  " +
-                      next.ops[op->name]->source.text() + "\n  second: " + op->source.text() +
+                      next->ops[op->name]->source.text() + "\n  second: " + op->source.text() +
                       "\n  op names are global: rename one of them");
     }
-    next.ops[op->name] = op;
-    defined.push_back(op->name);
+    next->ops[op->name] = op;
   }
-  for (const auto& kernel : defs.kernels) {
-    check_kernel(*kernel);
-    next.kernels[kernel->op_type_name].push_back(kernel);
-    touched.insert(kernel->op_type_name);
-  }
+}
+
+// Adds gradients and forward-mode rules. Throws RegistrationError for a second one of an op.
+void add_derivatives(const LibraryDefs& defs, Registry::Snapshot* next,
+                     std::set<std::string>* touched) {
+  const auto is_old = [&](const Source& source) { return source.library == defs.library; };
   std::set<std::string> graded;
   for (const auto& grad : defs.grads) {
     check_grad(*grad);
-    const auto old = next.grads.find(grad->op_type_name);
+    const auto old = next->grads.find(grad->op_type_name);
     if (!graded.insert(grad->op_type_name).second ||
-        (old != next.grads.end() && !is_old(old->second->source))) {
+        (old != next->grads.end() && !is_old(old->second->source))) {
       throw Error("RegistrationError", "op " + in_quotes(grad->op_type_name) +
                                            " has two gradients\n  first:  " +
-                                           next.grads[grad->op_type_name]->source.text() +
+                                           next->grads[grad->op_type_name]->source.text() +
                                            "\n  second: " + grad->source.text());
     }
-    next.grads[grad->op_type_name] = grad;
-    touched.insert(grad->op_type_name);
+    next->grads[grad->op_type_name] = grad;
+    touched->insert(grad->op_type_name);
   }
-
   for (const auto& forward : defs.forwards) {
-    const auto old = next.forwards.find(forward->op_type_name);
-    if (old != next.forwards.end() && !is_old(old->second->source)) {
+    const auto old = next->forwards.find(forward->op_type_name);
+    if (old != next->forwards.end() && !is_old(old->second->source)) {
       throw Error("RegistrationError",
                   "op " + in_quotes(forward->op_type_name) +
                       " has two rules for forward-mode differentiation\n  first:  " +
                       old->second->source.text() + "\n  second: " + forward->source.text());
     }
-    next.forwards[forward->op_type_name] = forward;
-    touched.insert(forward->op_type_name);
+    next->forwards[forward->op_type_name] = forward;
+    touched->insert(forward->op_type_name);
   }
+}
 
-  // 3. New records of all that is touched.
+}  // namespace
+
+Registry::Change Registry::prepare(const LibraryDefs& defs) {
+  Change change;
+  change.content = *snapshot();
+  std::set<std::string> touched;
+  // What the library says again replaces what it said before.
+  drop_old(defs, &change.content, &touched);
+  add_ops(defs, &change.content);
+  for (const auto& kernel : defs.kernels) {
+    check_kernel(*kernel);
+    change.content.kernels[kernel->op_type_name].push_back(kernel);
+    touched.insert(kernel->op_type_name);
+  }
+  add_derivatives(defs, &change.content, &touched);
   for (const std::string& name : touched) {
     add_record(name, &change);
   }
-  for (const std::string& name : defined) {
-    change.defined.push_back(slot_of(name));
+  for (const auto& op : defs.ops) {
+    change.defined.push_back(slot_of(op->name));
   }
   return change;
 }

@@ -69,11 +69,79 @@ void plan_function(const GradRule& rule, const Frame& frame, const std::vector<u
   plan->function = rule.bind(abi, needs_grad);
 }
 
+// What errors of a gradient begin and end with.
+std::string name_of(const GradDef& grad) {
+  return "the gradient of op " + in_quotes(grad.op_type_name);
+}
+
+[[noreturn]] void refuse(const GradDef& grad, const std::string& text) {
+  throw Error("GradientError", text + "\n  at " + grad.source.text());
+}
+
+// Runs the author's generator: afterwards the plan has its steps, and the blob of each gradient.
+void generate(const GradDef& grad, Frame* frame, const std::vector<uint8_t>& needs_grad,
+              const std::vector<uint8_t>& has_grad, GradPlan* plan) {
+  const std::string name = name_of(grad);
+  GradCollector collector(frame, plan);
+  frame->abi()->input_needs_grad = needs_grad.data();
+  frame->abi()->output_has_grad = has_grad.data();
+  Status status;
+  const int32_t code =
+      grad.abi.generate(grad.abi.self, frame->abi(), collector.abi(), status.abi());
+  frame->abi()->input_needs_grad = nullptr;
+  frame->abi()->output_has_grad = nullptr;
+  if (code != ONEOP_OK || status.failed()) {
+    const std::string message = status.message();  // some begin with the name themselves
+    refuse(grad, (message.compare(0, name.size(), name) == 0 ? "" : name + ": ") + message);
+  }
+  try {
+    for (int32_t& blob : plan->grad_of_input) {
+      if (blob >= 0) {
+        blob = collector.ours(blob);
+      }
+    }
+  } catch (const Error& error) {
+    refuse(grad, name + ": " + error.what());
+  }
+}
+
+// Throws unless each input that needs a gradient got one.
+void check_inputs(const GradDef& grad, const Frame& frame, const std::vector<uint8_t>& needs_grad,
+                  const GradPlan& plan) {
+  for (int32_t a = 0; a < frame.get().num_inputs; ++a) {
+    const oneop_arg& arg = frame.get().inputs[a];
+    for (int32_t i = 0; i < arg.count; ++i) {
+      if (needs_grad[arg.first + i] && plan.grad_of_input[arg.first + i] == -1) {
+        refuse(grad, name_of(grad) + " gives none for input " + in_quotes(arg.name) +
+                         "\n  bind one with InputGradBind, or mark the input as not "
+                         "differentiable: .SetInputArgModifyFn, set_requires_grad(false)");
+      }
+    }
+  }
+}
+
+// Throws if the plan reads the gradient of an output that has none.
+void check_outputs(const GradDef& grad, const Frame& frame, const std::vector<uint8_t>& has_grad,
+                   const GradPlan& plan) {
+  for (int32_t a = 0; a < frame.get().num_outputs; ++a) {
+    const oneop_arg& arg = frame.get().outputs[a];
+    const int32_t first = arg.first - plan.num_inputs;
+    for (int32_t i = first; i < first + arg.count; ++i) {
+      if (plan.reads_grad[i] && !has_grad[i]) {
+        refuse(grad, name_of(grad) + " reads the gradient of output " + in_quotes(arg.name) +
+                         ", which has none: it is " + dtype_name(frame.output(i).dtype) +
+                         " or marked as not differentiable\n  test with HasGradTensor4OpOutput "
+                         "first");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 GradPlan no_grad_plan(const GradDef& grad, const Frame& frame) {
   GradPlan plan;
-  plan.text = "the gradient of op " + in_quotes(grad.op_type_name) + " at " + grad.source.text();
+  plan.text = name_of(grad) + " at " + grad.source.text();
   plan.num_inputs = frame.get().num_input_tensors;
   plan.num_outputs = frame.get().num_output_tensors;
   plan.num_blobs = plan.num_inputs + 2 * plan.num_outputs;
@@ -84,67 +152,19 @@ GradPlan no_grad_plan(const GradDef& grad, const Frame& frame) {
 
 GradPlan make_grad_plan(const GradDef& grad, Frame* frame, const std::vector<uint8_t>& needs_grad,
                         const std::vector<uint8_t>& has_grad) {
-  const std::string name = "the gradient of op " + in_quotes(grad.op_type_name);
-  const std::string at = "\n  at " + grad.source.text();
   GradPlan plan = no_grad_plan(grad, *frame);
   plan.reads_grad.clear();
   if (grad.rule != nullptr) {
     plan_function(*grad.rule, *frame, needs_grad, &plan);
     return plan;
   }
-
-  GradCollector collector(frame, &plan);
-  frame->abi()->input_needs_grad = needs_grad.data();
-  frame->abi()->output_has_grad = has_grad.data();
-  Status status;
-  const int32_t code =
-      grad.abi.generate(grad.abi.self, frame->abi(), collector.abi(), status.abi());
-  frame->abi()->input_needs_grad = nullptr;
-  frame->abi()->output_has_grad = nullptr;
-  if (code != ONEOP_OK || status.failed()) {
-    const std::string message = status.message();  // some begin with the name themselves
-    throw Error("GradientError",
-                (message.compare(0, name.size(), name) == 0 ? "" : name + ": ") + message + at);
-  }
-  try {
-    for (int32_t& blob : plan.grad_of_input) {
-      if (blob >= 0) {
-        blob = collector.ours(blob);
-      }
-    }
-  } catch (const Error& error) {
-    throw Error("GradientError", name + ": " + error.what() + at);
-  }
-  for (int32_t a = 0; a < frame->get().num_inputs; ++a) {
-    const oneop_arg& arg = frame->get().inputs[a];
-    for (int32_t i = 0; i < arg.count; ++i) {
-      if (needs_grad[arg.first + i] && plan.grad_of_input[arg.first + i] == -1) {
-        throw Error("GradientError",
-                    name + " gives none for input " + in_quotes(arg.name) +
-                        "\n  bind one with InputGradBind, or mark the input as not differentiable: "
-                        ".SetInputArgModifyFn, set_requires_grad(false)" +
-                        at);
-      }
-    }
-  }
+  generate(grad, frame, needs_grad, has_grad, &plan);
+  check_inputs(grad, *frame, needs_grad, plan);
   for (int32_t& blob : plan.grad_of_input) {
     blob = blob == GradCollector::kNoGradient ? -1 : blob;
   }
   prune(&plan);
-  for (int32_t a = 0; a < frame->get().num_outputs; ++a) {
-    const oneop_arg& arg = frame->get().outputs[a];
-    for (int32_t i = arg.first - plan.num_inputs; i < arg.first - plan.num_inputs + arg.count;
-         ++i) {
-      if (!plan.reads_grad[i] || has_grad[i]) {
-        continue;
-      }
-      throw Error("GradientError",
-                  name + " reads the gradient of output " + in_quotes(arg.name) +
-                      ", which has none: it is " + dtype_name(frame->output(i).dtype) +
-                      " or marked as not differentiable\n  test with HasGradTensor4OpOutput first" +
-                      at);
-    }
-  }
+  check_outputs(grad, *frame, has_grad, plan);
   return plan;
 }
 

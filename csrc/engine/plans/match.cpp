@@ -90,14 +90,53 @@ std::string table(const std::vector<Row>& rows) {
   return text;
 }
 
+Error ambiguous(const OpRecord& record, const Frame& frame,
+                const std::vector<std::shared_ptr<const KernelDef>>& ties) {
+  std::vector<Row> rows;
+  for (const auto& kernel : ties) {
+    rows.push_back(row_of(*kernel));
+    rows.back().reason = "priority " + std::to_string(kernel->priority);
+  }
+  return Error("AmbiguousKernelError",
+               std::to_string(ties.size()) + " kernels of op " + in_quotes(record.op->name) +
+                   " match with the same priority\n  " + frame.call_text() + table(rows) +
+                   "\n  give one of them .SetPriority(n) or narrow its predicate");
+}
+
+Error no_kernel(const OpRecord& record, const Frame& frame, const std::vector<Row>& misses) {
+  const oneop_frame& abi = frame.get();
+  const int32_t dtype = abi.num_output_tensors > 0  ? frame.output(0).dtype
+                        : abi.num_input_tensors > 0 ? abi.tensors[0].dtype
+                                                    : 0;
+  const std::string op = in_quotes(record.op->name);
+  std::string text = "no kernel for op " + op + " on " + device_name(abi.device_type);
+  if (dtype != 0) {
+    text += ", dtype " + dtype_name(dtype);
+  }
+  text += "\n  " + frame.call_text();
+  if (misses.empty()) {
+    text += "\n  no kernel is registered at all";
+  } else {
+    text += "\n  registered kernels:" + table(misses);
+  }
+  text += "\n  add one: " +
+          (record.op->source.is_python() ? "@oneop.ops." + record.op->name + ".register_kernel(...)"
+                                         : "REGISTER_USER_KERNEL(" + op + ")") +
+          ", or convert the inputs";
+  if (abi.device_type == ONEOP_DEVICE_CUDA) {
+    text += "\n  or let such calls run on the cpu, with copies: oneop.config.cpu_fallback(True)";
+  }
+  return Error("KernelNotFoundError", std::move(text));
+}
+
 }  // namespace
 
 std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame) {
   const std::string op = in_quotes(record.op->name);
-  const std::string device = device_name(frame->get().device_type);
   if (record.op->has_flag(ONEOP_OP_CPU_ONLY) && frame->get().device_type != ONEOP_DEVICE_CPU) {
     throw Error("KernelNotFoundError", "op " + op + " runs on the cpu only, the call is on " +
-                                           device + "\n  move its inputs: x.cpu()\n  defined at " +
+                                           device_name(frame->get().device_type) +
+                                           "\n  move its inputs: x.cpu()\n  defined at " +
                                            record.op->source.text());
   }
   std::shared_ptr<const KernelDef> best;
@@ -125,39 +164,7 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
   if (ties.size() == 1) {
     return best;
   }
-
-  if (!ties.empty()) {
-    std::vector<Row> rows;
-    for (const auto& kernel : ties) {
-      rows.push_back(row_of(*kernel));
-      rows.back().reason = "priority " + std::to_string(kernel->priority);
-    }
-    throw Error("AmbiguousKernelError",
-                std::to_string(ties.size()) + " kernels of op " + op +
-                    " match with the same priority\n  " + frame->call_text() + table(rows) +
-                    "\n  give one of them .SetPriority(n) or narrow its predicate");
-  }
-  const int32_t dtype = frame->get().num_output_tensors > 0  ? frame->output(0).dtype
-                        : frame->get().num_input_tensors > 0 ? frame->get().tensors[0].dtype
-                                                             : 0;
-  std::string text = "no kernel for op " + op + " on " + device;
-  if (dtype != 0) {
-    text += ", dtype " + dtype_name(dtype);
-  }
-  text += "\n  " + frame->call_text();
-  if (misses.empty()) {
-    text += "\n  no kernel is registered at all";
-  } else {
-    text += "\n  registered kernels:" + table(misses);
-  }
-  text += "\n  add one: " +
-          (record.op->source.is_python() ? "@oneop.ops." + record.op->name + ".register_kernel(...)"
-                                         : "REGISTER_USER_KERNEL(" + op + ")") +
-          ", or convert the inputs";
-  if (frame->get().device_type == ONEOP_DEVICE_CUDA) {
-    text += "\n  or let such calls run on the cpu, with copies: oneop.config.cpu_fallback(True)";
-  }
-  throw Error("KernelNotFoundError", std::move(text));
+  throw ties.empty() ? no_kernel(record, *frame, misses) : ambiguous(record, *frame, ties);
 }
 
 }  // namespace oneop

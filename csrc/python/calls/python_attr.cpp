@@ -208,6 +208,7 @@ bool convert_list(PyObject* object, const Convert& convert, c10::IValue* out) {
   return true;
 }
 
+// long: a case for each attribute type.
 bool convert(int32_t type, PyObject* object, c10::IValue* out) {
   int64_t i = 0;
   double f = 0;

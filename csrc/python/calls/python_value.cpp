@@ -406,6 +406,7 @@ const char* plain_type_text(int32_t type) {
 
 }  // namespace
 
+// long: a case for each type of a parameter.
 bool value_from_python(const FunctionArg& arg, PyObject* object, oneop_value* value,
                        ValueMemory* memory) {
   value->kind = ONEOP_VALUE_NONE;

@@ -327,6 +327,7 @@ std::vector<std::string> restore(const py::capsule& capsule) {
 }  // namespace
 }  // namespace oneop
 
+// long: the list of what Python sees.
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The C++ core of oneop: registries, dispatch, autograd and the call entry.";
   oneop::install_torch_host();

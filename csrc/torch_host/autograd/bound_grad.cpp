@@ -118,6 +118,7 @@ void BoundGradPlan::run_call(const GradStep& step, Blobs* blobs) const {
   }
 }
 
+// long: a direct call, and the ordinary one for when it cannot be.
 void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   const GradStep& step = plan->steps[s];
   if (step.call != nullptr) {

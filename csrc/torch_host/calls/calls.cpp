@@ -171,6 +171,7 @@ std::string name_of_input(const OpDef& op, const CallTensors& call, size_t tenso
 
 int64_t guard_size(const c10::SymInt& size) { return size.guard_int(__FILE__, __LINE__); }
 
+// long: one walk over the arguments; its steps share the readers of sizes.
 CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTensors& call,
                    c10::Device device, const SizeReader& read_symbol) {
   const OpDef& op = *layout.op;

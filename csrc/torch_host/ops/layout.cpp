@@ -65,6 +65,40 @@ Argument tensor_argument(const ArgDef& arg, bool has_default, bool is_mutable, i
                   std::move(alias_info));
 }
 
+// The argument of an attribute; the layout gets its default.
+Argument attr_argument(const AttrDef& attr, Layout* layout) {
+  std::optional<c10::IValue> default_value;
+  if (attr.has_default) {
+    default_value = to_ivalue(attr.default_value);
+  }
+  layout->attr_defaults.push_back(default_value.value_or(c10::IValue()));
+  layout->attr_default_keys.emplace_back();
+  append_ivalue_key(layout->attr_defaults.back(), &layout->attr_default_keys.back());
+  TypePtr type = attr_type(attr.type);
+  // As torch's own schemas do.
+  TypePtr real_type = attr.type == ONEOP_ATTR_DTYPE ? TypePtr(c10::ScalarTypeType::get()) : type;
+  return Argument(schema_name(attr.name), type, real_type, std::nullopt, std::move(default_value),
+                  /*kwarg_only=*/true);
+}
+
+// What the op returns; the layout gets the number of tensors of each output.
+std::vector<Argument> make_returns(const OpDef& op, Layout* layout) {
+  std::vector<Argument> returns;
+  for (const ArgDef& arg : op.outputs) {
+    layout->fixed_output_counts.push_back(arg.count);
+  }
+  if (layout->returns_list()) {
+    returns.emplace_back("", c10::ListType::ofTensors());
+    return returns;
+  }
+  for (const ArgDef& arg : op.outputs) {
+    for (int32_t i = 0; i < arg.count; ++i) {
+      returns.emplace_back("", c10::TensorType::get());
+    }
+  }
+  return returns;
+}
+
 }  // namespace
 
 Layout::Layout()
@@ -93,20 +127,7 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
   }
   layout->first_attr = static_cast<int32_t>(arguments.size());
   for (const AttrDef& attr : op.attrs) {
-    std::optional<c10::IValue> default_value;
-    if (attr.has_default) {
-      default_value = to_ivalue(attr.default_value);
-    }
-    layout->attr_defaults.push_back(default_value.value_or(c10::IValue()));
-    layout->attr_default_keys.emplace_back();
-    append_ivalue_key(layout->attr_defaults.back(), &layout->attr_default_keys.back());
-    TypePtr type = attr_type(attr.type);
-    TypePtr real_type = type;
-    if (attr.type == ONEOP_ATTR_DTYPE) {
-      real_type = c10::ScalarTypeType::get();
-    }  // as torch's own schemas do
-    arguments.emplace_back(schema_name(attr.name), type, real_type, std::nullopt,
-                           std::move(default_value), /*kwarg_only=*/true);
+    arguments.push_back(attr_argument(attr, layout));
   }
   if (op.has_open_outputs()) {
     layout->output_counts_arg = static_cast<int32_t>(arguments.size());
@@ -124,20 +145,7 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
                            std::nullopt, c10::IValue(), /*kwarg_only=*/true);
   }
   layout->num_args = static_cast<int32_t>(arguments.size());
-
-  std::vector<Argument> returns;
-  for (const ArgDef& arg : op.outputs) {
-    layout->fixed_output_counts.push_back(arg.count);
-  }
-  if (layout->returns_list()) {
-    returns.emplace_back("", c10::ListType::ofTensors());
-  } else {
-    for (const ArgDef& arg : op.outputs) {
-      for (int32_t i = 0; i < arg.count; ++i) {
-        returns.emplace_back("", c10::TensorType::get());
-      }
-    }
-  }
+  std::vector<Argument> returns = make_returns(op, layout);
   return c10::FunctionSchema("oneop::" + op.name, "", std::move(arguments), std::move(returns));
 }
 

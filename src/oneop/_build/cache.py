@@ -190,15 +190,15 @@ def remove(path: Path) -> None:
 
 def list_entries(kind: str | None = None, name: str | None = None) -> Iterator[Entry]:
     """Yield the entries of the cache, newest last, all or those of one kind and name."""
-    found: list[tuple[float, Entry]] = []
+    dated: list[tuple[float, Entry]] = []
     for one_kind in KINDS if kind is None else (kind,):
         folder = cache_root() / one_kind
         for path in folder.iterdir() if folder.is_dir() else ():
             entry_name, _, key = path.name.rpartition("-")
             if name is None or entry_name == name:
                 with contextlib.suppress(FileNotFoundError):
-                    found.append((path.stat().st_mtime, Entry(kind=one_kind, name=entry_name, key=key, path=path)))
-    for _, entry in sorted(found, key=lambda pair: pair[0]):
+                    dated.append((path.stat().st_mtime, Entry(kind=one_kind, name=entry_name, key=key, path=path)))
+    for _, entry in sorted(dated, key=lambda pair: pair[0]):
         yield entry
 
 

@@ -65,12 +65,12 @@ def remembered(problem: str) -> list[Compiler]:
     """Return the compilers of earlier builds, newest first, each with why it cannot be run now."""
     folder = cache_root() / "compiler"
     notes = sorted(folder.glob("cxx-*.json"), key=lambda path: -stamp_of(str(path))[1]) if folder.is_dir() else []
-    found = []
+    compilers = []
     for note in map(read_json, notes):
         command, identity = note.get("command"), note.get("identity")
         if isinstance(command, list) and isinstance(identity, str):
             family, version = _parse_version(identity)
-            found.append(
+            compilers.append(
                 Compiler(
                     command=tuple(map(str, command)),
                     family=family,
@@ -79,7 +79,7 @@ def remembered(problem: str) -> list[Compiler]:
                     problem=problem,
                 )
             )
-    return found
+    return compilers
 
 
 def find_cxx() -> Compiler:
@@ -202,7 +202,7 @@ def _ask_programs(command: Sequence[str], version: str) -> list[str]:
     """Return the programs that a driver such as g++ runs."""
     if _parse_version(version)[0] not in OLDEST:
         return []
-    found = []
+    paths = []
     for name in ("cc1plus", "collect2", "as", "ld"):
         try:
             answer = subprocess.run(
@@ -212,8 +212,8 @@ def _ask_programs(command: Sequence[str], version: str) -> list[str]:
             continue
         path = shutil.which(answer) if answer else None
         if path is not None:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def _ask_version(command: Sequence[str], origin: str) -> str:

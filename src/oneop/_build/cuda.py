@@ -85,12 +85,12 @@ def find_toolkit() -> Toolkit:
     return Toolkit(nvcc=nvcc, lib=lib, link_flag=flag, arches=arches)
 
 
-def cuda_flags(toolkit: Toolkit, host: Compiler, given: Sequence[str]) -> tuple[str, ...]:
+def cuda_flags(toolkit: Toolkit, host: Compiler, flags: Sequence[str]) -> tuple[str, ...]:
     """Return the flags every CUDA source gets first; no architecture if the `given` flags name one."""
     passed = [flag for flag in default_flags(host) if flag not in ("-std=c++17", "-O3", "-fdiagnostics-color=never")]
     # Only if the user chose a compiler: nvcc has its own default, which is known to fit.
     chosen = ("-ccbin", host.command[-1]) if settings.cxx or settings.cc else ()
-    arch = () if any("arch" in flag or "gencode" in flag for flag in given) else arch_flags(toolkit)
+    arch = () if any("arch" in flag or "gencode" in flag for flag in flags) else arch_flags(toolkit)
     return (
         "-std=c++17",
         "-O3",

@@ -67,15 +67,15 @@ def diagnose(output: str) -> Diagnosis:
 
 def describe_failure(what: str, title: str, output: str, log: Path) -> str:
     """Return the message of a `BuildError`: what failed, where, the line itself, how many more, and the log."""
-    found = diagnose(output)
-    where = f"{found.file}:{found.line}: " if found.file else ""
-    lines = [f"{what}: {title} failed", f"  {where}{_shorten(found.text)}"]
-    if found.file:
-        lines += _source_line(found.file, found.line)
-    if found.further:
-        lines.append(f"  and {found.further} more error{'s' if found.further > 1 else ''}")
-    if found.hint:
-        lines.append(f"  hint: {found.hint}")
+    diagnosis = diagnose(output)
+    where = f"{diagnosis.file}:{diagnosis.line}: " if diagnosis.file else ""
+    lines = [f"{what}: {title} failed", f"  {where}{_shorten(diagnosis.text)}"]
+    if diagnosis.file:
+        lines += _source_line(diagnosis.file, diagnosis.line)
+    if diagnosis.further:
+        lines.append(f"  and {diagnosis.further} more error{'s' if diagnosis.further > 1 else ''}")
+    if diagnosis.hint:
+        lines.append(f"  hint: {diagnosis.hint}")
     lines.append(f"  log: {log}")
     return "\n".join(lines)
 

@@ -52,6 +52,7 @@ class Library:
         return str(self.path)
 
 
+# long: most of it is the list of arguments.
 def build(
     name: str,
     sources: Sequence[StrPath] | StrPath = (),
@@ -180,8 +181,8 @@ def _plan_library(
         link_flags += ["-Xlinker", f"--version-script={sysconfig.get_include()}/oneop/exports.map"]
     link_flags += ldflags
     if toolkit is not None:
-        given = (*split_words(settings.nvccflags, "ONEOP_NVCCFLAGS"), *cuda_cflags)
-        nvcc_flags = (*cuda_flags(toolkit, cxx, given), *common, *given)
+        nvcc_own = (*split_words(settings.nvccflags, "ONEOP_NVCCFLAGS"), *cuda_cflags)
+        nvcc_flags = (*cuda_flags(toolkit, cxx, nvcc_own), *common, *nvcc_own)
         nvcc = replace(toolkit.nvcc, identity=f"{toolkit.nvcc.identity}\nhost: {cxx.identity}")
         units += [Unit(source=file, compiler=nvcc, flags=nvcc_flags) for file in files if file.suffix in CUDA_SUFFIXES]
         link_flags += [f"-L{toolkit.lib}", f"-Wl,-rpath,{toolkit.lib}", toolkit.link_flag]

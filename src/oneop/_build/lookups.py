@@ -46,10 +46,10 @@ def read_names(paths: Iterable[str]) -> Names:
             word, rest = line[1], line[2]
             if word == "define":
                 continue
-            found = _NAME.findall(rest)
-            if not found and word not in ("if", "elif"):
+            includes = _NAME.findall(rest)
+            if not includes and word not in ("if", "elif"):
                 names.computing.add(folder)
-            for quoted, angled in found:
+            for quoted, angled in includes:
                 if word in ("if", "elif") and not _could_be_file(quoted or angled):
                     continue
                 if quoted:
@@ -133,10 +133,10 @@ class Search:
             path = os.path.dirname(path)  # noqa: PTH120
 
     def _exists(self, folder: str) -> bool:
-        found = self._is_folder.get(folder)
-        if found is None:
-            found = self._is_folder[folder] = os.path.isdir(folder)  # noqa: PTH112
-        return found
+        is_folder = self._is_folder.get(folder)
+        if is_folder is None:
+            is_folder = self._is_folder[folder] = os.path.isdir(folder)  # noqa: PTH112
+        return is_folder
 
 
 def _folders(paths: Iterable[str]) -> set[str]:

@@ -81,8 +81,8 @@ class _Make:
         """Return the objects of all units, compiling those that are not in the cache or damaged there."""
         units = self.plan.units
         known = [None if self.force else find_inputs(self.plan, unit, self.files) for unit in units]
-        known = [one if one is not None and one.entry.has("unit.o") else None for one in known]
-        todo = [index for index, one in enumerate(known) if one is None]
+        known = [unit if unit is not None and unit.entry.has("unit.o") else None for unit in known]
+        todo = [index for index, unit in enumerate(known) if unit is None]
         self.progress.begin(len(todo), len(units))
         since_ns = _before_now()
         jobs = [self.compile_job(units[index], self.work / str(index)) for index in todo]
@@ -92,7 +92,7 @@ class _Make:
             if result.code == 0:  # kept even if another one failed
                 known[index] = self.keep_object(units[index], self.work / str(index), result, since_ns)
         self.raise_if_failed(results)
-        return [one for one in known if one is not None]
+        return [unit for unit in known if unit is not None]
 
     def keep_object(self, unit: Unit, folder: Path, result: Finished, since_ns: int) -> Object:
         """Put a new object into the cache, and into the manifest which files made it."""
@@ -114,18 +114,18 @@ class _Make:
         plan, folder = self.plan, self.work / "linked"
         since_ns = _before_now()
         folder.mkdir()
-        report = self.link_into(folder, [str(one.path) for one in objects])
+        report = self.link_into(folder, [str(unit.path) for unit in objects])
         self.files.forget()
         facts = link_facts(plan, objects, self.files)
         reads = linker_reads(
-            self.files, plan.link_base, report, [str(one.path) for one in objects], since_ns, plan.covered
+            self.files, plan.link_base, report, [str(unit.path) for unit in objects], since_ns, plan.covered
         )
         inputs = {**facts, **(reads or _unknown_reads()).inputs()}
         key = plan.key or cache.digest(inputs)
         entry = cache.entry_for(plan.kind, plan.name, key)
         seconds = time.monotonic() - self.started
         _write_record(folder, self.finished)
-        units = [one.inputs for one in objects]  # in full, for `oneop cache why`
+        units = [unit.inputs for unit in objects]  # in full, for `oneop cache why`
         cache.publish(folder, entry, {**inputs, "units": units}, {"build_seconds": seconds, **plan.record})
         if reads is not None:
             link_manifest(plan, facts).remember(self.files, reads)

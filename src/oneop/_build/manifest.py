@@ -85,7 +85,7 @@ class Manifest:
             if not holds:
                 continue
             if index > 0 or not stamped:
-                self._store([_refresh(state, files), *(one for one in states if one is not state)])
+                self._store([_refresh(state, files), *(other for other in states if other is not state)])
             return state.reads()
         return None
 

@@ -103,8 +103,8 @@ def find_result(plan: Plan) -> Built | None:
         return built_from(plan, plan.key)
     files = Files(plan.roots)
     objects = [find_inputs(plan, unit, files) for unit in plan.units]
-    found = [one for one in objects if one is not None]
-    return find_linked(plan, found, files) if len(found) == len(objects) else None
+    present = [unit for unit in objects if unit is not None]
+    return find_linked(plan, present, files) if len(present) == len(objects) else None
 
 
 def find_inputs(plan: Plan, unit: Unit, files: Files) -> Object | None:
@@ -173,7 +173,7 @@ def link_facts(plan: Plan, objects: Sequence[Object], files: Files) -> dict[str,
         "linker": plan.linker.identity,
         "command": list(plan.linker.command),
         "link_flags": [files.encode_flag(flag) for flag in plan.link_flags],
-        "objects": [one.entry.key for one in objects],
+        "objects": [unit.entry.key for unit in objects],
         **_surroundings(plan.link_base),
     }
 
@@ -183,10 +183,10 @@ def _surroundings(words: Sequence[str]) -> dict[str, object]:
     from oneop._build.flags import depends_on_cwd
 
     variables = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
-    found: dict[str, object] = {"environment": variables} if variables else {}
+    facts: dict[str, object] = {"environment": variables} if variables else {}
     if depends_on_cwd(words[1:], variables):
-        found["folder"] = os.getcwd()  # noqa: PTH109
-    return found
+        facts["folder"] = os.getcwd()  # noqa: PTH109
+    return facts
 
 
 def _preprocessed(unit: Unit) -> str:

@@ -89,8 +89,8 @@ def linker_reads(
     for name in values_of(words, "-l"):
         for file in [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]:
             search.look_up(file, folders)
-    found = sorted(search.present) if report is None else []
-    return _finish(files, search, [*listed, *found], command, since_ns, cwd, present=False)
+    probed = sorted(search.present) if report is None else []
+    return _finish(files, search, [*listed, *probed], command, since_ns, cwd, present=False)
 
 
 def thin_members(path: str) -> list[str]:
@@ -125,7 +125,7 @@ def search_folders(command: Sequence[str], family: str, cwd: str) -> tuple[list[
     ignored = re.findall(r'^ignoring nonexistent directory "(.*)"$', text, re.MULTILINE)
     quotes = re.search(r'^#include "\.\.\." search starts here:\n(.*?)^#include <', text, re.MULTILINE | re.DOTALL)
     folders = re.search(r"^#include <\.\.\.> search starts here:\n(.*?)^End of search", text, re.MULTILINE | re.DOTALL)
-    given = [] if folders else [*values_of(command, "-I"), *values_of(command, "-isystem")]
+    own = [] if folders else [*values_of(command, "-I"), *values_of(command, "-isystem")]
 
     def absolute(block: str) -> list[str]:
         # clang adds " (framework directory)" on some systems
@@ -133,7 +133,7 @@ def search_folders(command: Sequence[str], family: str, cwd: str) -> tuple[list[
         return [os.path.join(cwd, line) for line in lines if line]  # noqa: PTH118
 
     return absolute(quotes[1] if quotes else ""), [
-        *absolute("\n".join([*ignored, *given])),
+        *absolute("\n".join([*ignored, *own])),
         *absolute(folders[1] if folders else ""),
     ]
 
@@ -141,8 +141,8 @@ def search_folders(command: Sequence[str], family: str, cwd: str) -> tuple[list[
 @functools.cache
 def _library_folders(program: tuple[str, ...]) -> tuple[str, ...]:
     output = _run([*program, "-print-search-dirs"])
-    found = re.search(r"^libraries: =(.*)$", os.fsdecode(output.stdout), re.MULTILINE) if output is not None else None
-    return (*(found[1].split(os.pathsep) if found else ()), "/usr/local/lib", "/lib", "/usr/lib")
+    line = re.search(r"^libraries: =(.*)$", os.fsdecode(output.stdout), re.MULTILINE) if output is not None else None
+    return (*(line[1].split(os.pathsep) if line else ()), "/usr/local/lib", "/lib", "/usr/lib")
 
 
 def library_folders(command: Sequence[str]) -> tuple[str, ...]:
@@ -170,8 +170,8 @@ def _finish(
                 named.append(path)
             elif "/" in part and not os.path.isdir(path) and "\0" not in path:  # noqa: PTH112
                 search.note_absent(path)
-    found = sorted(search.present) if present else []
-    contents = contents_of(files, dict.fromkeys([*listed, *named, *found]), since_ns)
+    probed = sorted(search.present) if present else []
+    contents = contents_of(files, dict.fromkeys([*listed, *named, *probed]), since_ns)
     if contents is None or search.unsure:
         return None
     absent = {files.encode(f"{folder}/").rstrip("/") or "/": sorted(names) for folder, names in search.absent.items()}
@@ -189,22 +189,22 @@ def _from_depfile(text: str, cwd: str) -> list[str] | None:
     _, _, names = rule.partition(": ")
     if "\\" in names or "$" in names:
         return None
-    found = [os.path.join(cwd, name) for name in dict.fromkeys(names.split())]  # noqa: PTH118
-    return found if all(os.path.isfile(path) for path in found) else None  # noqa: PTH113
+    paths = [os.path.join(cwd, name) for name in dict.fromkeys(names.split())]  # noqa: PTH118
+    return paths if all(os.path.isfile(path) for path in paths) else None  # noqa: PTH113
 
 
 def _from_report(text: str, cwd: str) -> list[str] | None:
     """Return the files that a linker lists, one a line, or None if one of them is unknown."""
-    found = []
+    paths = []
     for line in text.partition("\n\n")[0].splitlines()[1:]:
         name = line.strip().removesuffix("\\").rstrip()
         plain = re.sub(r"\\([ #:])", r"\1", name).replace("$$", "$")
-        path = next((one for one in (os.path.join(cwd, n) for n in (name, plain)) if os.path.isfile(one)), None)  # noqa: PTH113, PTH118
+        path = next((path for path in (os.path.join(cwd, n) for n in (name, plain)) if os.path.isfile(path)), None)  # noqa: PTH113, PTH118
         if path is not None:
-            found.append(path)
+            paths.append(path)
         elif not name.startswith(tempfile.gettempdir()):  # objects of link-time optimisation are gone by now
             return None
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def _from_markers(command: Sequence[str], source: str, cwd: str) -> list[str] | None:
@@ -213,13 +213,13 @@ def _from_markers(command: Sequence[str], source: str, cwd: str) -> list[str] | 
     if output is None or output.returncode != 0:
         return None
     names = [_unquote(name) for name in dict.fromkeys(_MARKER.findall(output.stdout))]
-    found = [os.path.join(cwd, name) for name in names if not re.fullmatch(r"<.*>|.*/", name)]  # noqa: PTH118
-    return found if all(os.path.isfile(path) for path in found) else None  # noqa: PTH113
+    paths = [os.path.join(cwd, name) for name in names if not re.fullmatch(r"<.*>|.*/", name)]  # noqa: PTH118
+    return paths if all(os.path.isfile(path) for path in paths) else None  # noqa: PTH113
 
 
 def _unquote(name: bytes) -> str:
-    def char(found: re.Match[bytes]) -> bytes:
-        escape = found[1]
+    def char(match: re.Match[bytes]) -> bytes:
+        escape = match[1]
         return bytes([int(escape, 8)]) if escape.isdigit() else {b"n": b"\n", b"t": b"\t"}.get(escape, escape)
 
     return os.fsdecode(re.sub(rb"\\([0-7]{1,3}|.)", char, name))

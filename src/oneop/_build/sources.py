@@ -46,11 +46,11 @@ class Files:
         """Return what `encode` was given."""
         if path[0] != "$":
             return path
-        found = self._decoded.get(path)
-        if found is None:
+        decoded = self._decoded.get(path)
+        if decoded is None:
             name, _, rest = path[2:].partition("}")
-            found = self._decoded[path] = f"{self.roots[name]}{rest}" if name in self.roots else path
-        return found
+            decoded = self._decoded[path] = f"{self.roots[name]}{rest}" if name in self.roots else path
+        return decoded
 
     def encode_flag(self, flag: str) -> str:
         """Return a flag for a key: as `encode`, anywhere in the text, and different for different flags."""
@@ -64,18 +64,18 @@ class Files:
 
     def stamp(self, path: str) -> Stamp:
         """Return size, mtime, ctime and inode of a regular file, or `ABSENT`."""
-        found = self._stamps.get(path)
-        if found is None:
-            found = self._stamps[path] = stamp_of(path)
-        return found
+        facts = self._stamps.get(path)
+        if facts is None:
+            facts = self._stamps[path] = stamp_of(path)
+        return facts
 
     def sha(self, path: str) -> str:
         """Return the digest of a file's contents, or "" if it cannot be read."""
-        found = self._shas.get(path)
-        if found is None:
+        digest = self._shas.get(path)
+        if digest is None:
             self.stamp(path)  # before the content: a change between the two makes the stamp old, not the digest
-            found = self._shas[path] = sha_of(path)
-        return found
+            digest = self._shas[path] = sha_of(path)
+        return digest
 
     def forget(self) -> None:
         """Look at everything again."""
@@ -86,10 +86,10 @@ class Files:
 def stamp_of(path: str) -> Stamp:
     """Return the stamp of a file as it is now."""
     try:
-        found = os.stat(path)  # noqa: PTH116 (called for hundreds of files)
+        status = os.stat(path)  # noqa: PTH116 (called for hundreds of files)
     except (OSError, ValueError):
         return ABSENT
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def trusted(stamp: Stamp, now_ns: int) -> Stamp:

@@ -34,8 +34,8 @@ def tree_digest(folder: Path) -> str:
 
 
 def _files_below(folder: Path) -> list[str]:
-    found = []
+    files = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "__pycache__"))]
-        found += [f"{parent}/{name}" for name in names if not name.startswith(".") and not name.endswith("~")]
-    return sorted(found)
+        files += [f"{parent}/{name}" for name in names if not name.startswith(".") and not name.endswith("~")]
+    return sorted(files)

@@ -15,15 +15,15 @@ from pathlib import Path
 def why_not_trusted(path: str | Path) -> str:
     """Return why code in this file or folder must not run, "" if it may or if nothing is there."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return ""
-    if found.st_uid not in (0, os.geteuid()):
-        return f"it belongs to {_user(found.st_uid)}, not to {_user(os.geteuid())}"
-    if found.st_mode & stat.S_IWOTH:
-        return f"every user may write to it (mode {stat.S_IMODE(found.st_mode):03o})"
-    if found.st_mode & stat.S_IWGRP and not _is_own_group(found.st_gid):
-        return f"group {_group(found.st_gid)} may write to it (mode {stat.S_IMODE(found.st_mode):03o})"
+    if status.st_uid not in (0, os.geteuid()):
+        return f"it belongs to {_user(status.st_uid)}, not to {_user(os.geteuid())}"
+    if status.st_mode & stat.S_IWOTH:
+        return f"every user may write to it (mode {stat.S_IMODE(status.st_mode):03o})"
+    if status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid):
+        return f"group {_group(status.st_gid)} may write to it (mode {stat.S_IMODE(status.st_mode):03o})"
     return ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from inspect import Parameter
 from typing import Any
 
 from oneop.authoring.schema import Schema
-from oneop.errors import RegistrationError
+from oneop.errors import RegistrationError, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +92,7 @@ def taken_by(function: Callable[..., Any], schema: Schema, what: str, source: So
         elif name == "out" and out:
             takes_out = True
         elif parameter.default is Parameter.empty:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f', did you mean "{near[0]}"?' if near else ""
-            raise refuse(f'the op has no attribute "{name}"{hint}')
+            raise refuse(f'the op has no attribute "{name}"{did_you_mean(name, names)}')
     if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
         attrs += [name for name in names if name not in attrs]
     return Taken(attrs=tuple(attrs), out=takes_out)

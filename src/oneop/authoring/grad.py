@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from oneop.authoring.binding import Source
 from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import group_values
-from oneop.errors import GradientError, RegistrationError
+from oneop.errors import GradientError, RegistrationError, did_you_mean
 from oneop.runtime.modes import untraced
 
 
@@ -30,8 +29,7 @@ class Context:
         try:
             return self._values[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self._values, 1)
-            hint = f', did you mean "{near[0]}"?' if near else ""
+            hint = did_you_mean(name, self._values)
             raise GradientError(
                 f'op "{self._op}": its rule asks for ctx.{name}, which is not kept{hint}\n'
                 f"  it has: {', '.join(self._values)}; name more with register_grad(saves=[...])"

@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
 
 def _sizes(text: str) -> tuple[int, ...]:
     try:
-        sizes = tuple(int(float(one)) for one in text.split(","))
+        sizes = tuple(int(float(word)) for word in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected numbers such as 1e3,1e6, found {text!r}") from None
     if min(sizes) < 1:
@@ -67,23 +67,27 @@ def run(options: argparse.Namespace) -> int:
         raise ArgumentError(f"--dtype: expected a dtype such as float32, found {options.dtype!r}")
     results = []
     for op in find_ops(options.target, options.load):
-        found = bench(
+        measured = bench(
             op, sizes=options.sizes, dtype=dtype, device=options.device, seconds=options.seconds, progress=note
         )
-        results.append(found)
+        results.append(measured)
         if not options.json:
-            print(f"{found.op}  {found.dtype} on {found.device}, {found.machine['threads']} threads")
-            print(table(found.table(), header=figures.HEADER, indent="  "))
+            print(f"{measured.op}  {measured.dtype} on {measured.device}, {measured.machine['threads']} threads")
+            print(table(measured.table(), header=figures.HEADER, indent="  "))
         if options.plot is not None:
-            many = len(results) > 1
-            path = options.plot.with_name(f"{options.plot.stem}_{op}{options.plot.suffix}") if many else options.plot
-            path.write_text(svg(found))
+            has_several = len(results) > 1
+            path = (
+                options.plot.with_name(f"{options.plot.stem}_{op}{options.plot.suffix}")
+                if has_several
+                else options.plot
+            )
+            path.write_text(svg(measured))
             note(f"plot: {path}")
     if options.json:
-        print_json([one.to_json() for one in results])
+        print_json([result.to_json() for result in results])
     if options.save is not None:
         import json
 
-        options.save.write_text(json.dumps([one.to_json() for one in results], indent=1))
+        options.save.write_text(json.dumps([result.to_json() for result in results], indent=1))
         note(f"saved: {options.save}")
-    return 0 if all(one.ok for one in results) else 1
+    return 0 if all(result.ok for result in results) else 1

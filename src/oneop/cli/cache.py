@@ -20,9 +20,11 @@ def add(commands: Any) -> None:
     listed = add_command(acts, "list", "list what is in the cache", "oneop cache list --kind library --json")
     cleared = add_command(acts, "clear", "remove entries of the cache", "oneop cache clear --name leaky_relu")
     why = add_command(acts, "why", "say what differs between the last two builds", "oneop cache why leaky_relu")
-    for one in (listed, cleared):
-        one.add_argument("--kind", choices=("library", "core", "object", "source", "failed"), help="only this kind")
-        one.add_argument("--name", help="only entries of this name")
+    for subparser in (listed, cleared):
+        subparser.add_argument(
+            "--kind", choices=("library", "core", "object", "source", "failed"), help="only this kind"
+        )
+        subparser.add_argument("--name", help="only entries of this name")
     cleared.add_argument("--all", action="store_true", help="the core too, which takes minutes to build")
     why.add_argument("name", help="name of a library, or _core")
     add_json(listed)
@@ -120,7 +122,9 @@ def differences(old: Any, new: Any) -> list[str]:
     for source in after:
         if source in before:
             lines += _unit_differences(before[source], after[source])
-    plain = {key: {k: v for k, v in one.items() if k not in ("units", "objects")} for key, one in ((0, old), (1, new))}
+    plain = {
+        key: {k: v for k, v in record.items() if k not in ("units", "objects")} for key, record in ((0, old), (1, new))
+    }
     lines += _unit_differences(plain[0], plain[1])
     return list(dict.fromkeys(lines))  # one change may reach many sources
 

@@ -24,11 +24,11 @@ def add(commands: Any) -> None:
 
 def words_of(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
     """Return for each command its options and commands of its own; "" is the top."""
-    found: dict[str, list[str]] = {}
+    words_by_command: dict[str, list[str]] = {}
 
-    def visit(name: str, one: argparse.ArgumentParser) -> None:
+    def visit(name: str, parser: argparse.ArgumentParser) -> None:
         words = []
-        for action in one._actions:
+        for action in parser._actions:
             words += [option for option in action.option_strings if option.startswith("--")]
             if isinstance(action, argparse._SubParsersAction):
                 for child, sub in action.choices.items():
@@ -36,10 +36,10 @@ def words_of(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
                     visit(f"{name} {child}".strip(), sub)
             elif action.choices is not None and not action.option_strings:
                 words += [str(choice) for choice in action.choices]
-        found[name] = words
+        words_by_command[name] = words
 
     visit("", parser)
-    return found
+    return words_by_command
 
 
 def run(options: argparse.Namespace) -> int:

@@ -38,12 +38,12 @@ def collect() -> dict[str, Any]:
         "cache": str(cache_root()),
         "settings": [
             {
-                "name": one.name,
-                "env": one.env,
-                "value": None if one.value is None else str(one.value),
-                "origin": one.origin,
+                "name": setting.name,
+                "env": setting.env,
+                "value": None if setting.value is None else str(setting.value),
+                "origin": setting.origin,
             }
-            for one in settings.describe()
+            for setting in settings.describe()
         ],
     }
 
@@ -60,15 +60,15 @@ def _compilers() -> dict[str, str]:
     from oneop._build.cuda import find_toolkit
     from oneop.errors import BuildError
 
-    found = {}
+    compilers = {}
     for name, find in (("c++", find_cxx), ("cuda", find_toolkit)):
         try:
             tool: Any = find()
             compiler = getattr(tool, "nvcc", tool)
-            found[name] = "none" if compiler is None else f"{' '.join(compiler.command)} ({compiler.version})"
+            compilers[name] = "none" if compiler is None else f"{' '.join(compiler.command)} ({compiler.version})"
         except BuildError as error:
-            found[name] = f"none: {str(error).splitlines()[0]}"
-    return found
+            compilers[name] = f"none: {str(error).splitlines()[0]}"
+    return compilers
 
 
 def _gpus() -> list[str]:
@@ -103,6 +103,8 @@ def run(options: argparse.Namespace) -> int:
     rows += [["gpus", ", ".join(facts["gpus"]) or "none"], ["core", facts["core"]], ["cache", facts["cache"]]]
     print(table(rows))
     print("\n" + paint("settings", "bold"))
-    shown = [[one["name"], one["env"], one["value"] or "-", one["origin"]] for one in facts["settings"]]
+    shown = [
+        [setting["name"], setting["env"], setting["value"] or "-", setting["origin"]] for setting in facts["settings"]
+    ]
     print(table(shown, header=["name", "variable", "value", "from"], indent="  "))
     return 0

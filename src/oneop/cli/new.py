@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _kernels(text: str) -> list[str]:
-    kernels = [one.strip() for one in text.split(",") if one.strip()]
-    unknown = [one for one in kernels if one not in KERNELS]
+    kernels = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = [kernel for kernel in kernels if kernel not in KERNELS]
     if unknown or not kernels:
         raise ArgumentError(f"--kernels: expected some of {', '.join(KERNELS)}, found {text!r}")
     return kernels
@@ -76,7 +76,7 @@ def project_files(name: str, kernels: list[str], *, ods: bool, grad: bool) -> di
     parts = ["op.cpp"] if has_cpp else []
     parts += ["op.td"] if ods else []
     parts += ["op.cu"] if "cuda" in kernels else []
-    parts += [f"{one}_kernel.py" for one in ("numpy", "triton") if one in kernels]
+    parts += [f"{language}_kernel.py" for language in ("numpy", "triton") if language in kernels]
     parts += ["gradient.py"] if grad else []
     modules = [part.removesuffix(".py") for part in parts if part.endswith(".py")]
     values = {

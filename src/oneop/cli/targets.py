@@ -8,7 +8,6 @@ with a pyproject.toml whose entry points `oneop.ops` name the modules that bring
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import importlib.util
 import runpy
@@ -16,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from oneop.errors import ArgumentError, OpNotFoundError
+from oneop.errors import ArgumentError, OpNotFoundError, did_you_mean
 
 CPP = (".cpp", ".cc", ".cxx", ".cu")
 
@@ -57,10 +56,8 @@ def find_ops(target: str | None, loads: list[str]) -> list[str]:
     names = list_ops()
     if target in names:
         return [target]
-    near = difflib.get_close_matches(target, names, 1)
-    hint = f', did you mean "{near[0]}"?' if near else ""
     raise OpNotFoundError(
-        f'there is no op and no file "{target}"{hint}\n'
+        f'there is no op and no file "{target}"{did_you_mean(target, names)}\n'
         f"  ops that no installed package brings are loaded first: --load PATH"
     )
 

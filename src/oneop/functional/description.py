@@ -127,11 +127,11 @@ class _Reader:
         nodes: Sequence[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else [node]
         if not nodes:
             self.fail(self.offset(node.start_mark), "expected at least one signature")
-        for one in nodes:
-            text = self.scalar(one, "a signature")
-            start = self.offset(one.start_mark)
+        for entry in nodes:
+            text = self.scalar(entry, "a signature")
+            start = self.offset(entry.start_mark)
             # In a one-line string the place can be told to the column; folded text only to its beginning.
-            inside = self.source.text.find(text, start, self.offset(one.end_mark))
+            inside = self.source.text.find(text, start, self.offset(entry.end_mark))
             yield parse_signature(text, partial(self.fail_in, start, inside))
 
     def fail_in(self, start: int, inside: int, at: int, message: str) -> NoReturn:

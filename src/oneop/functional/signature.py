@@ -149,24 +149,24 @@ def _is_cpp_name(text: str) -> bool:
 
 
 def _parse_return(text: str, fail: Fail) -> tuple[str, tuple[str, ...]]:
-    found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
-    if not found:
+    match = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+    if not match:
         fail(0, f"expected a return type, found {text.strip()!r}")
-    if found[1] not in RETURN_TYPES:
-        fail(found.start(1), f"a function cannot return {found[1]}; it can return {', '.join(RETURN_TYPES)}")
-    names = tuple(name.strip() for name in found[2].split(",")) if found[2] is not None else ()
+    if match[1] not in RETURN_TYPES:
+        fail(match.start(1), f"a function cannot return {match[1]}; it can return {', '.join(RETURN_TYPES)}")
+    names = tuple(name.strip() for name in match[2].split(",")) if match[2] is not None else ()
     for name in names:
         if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or name.startswith("_"):
             fail(
-                found.start(2),
+                match.start(2),
                 f"the name of a returned tensor must be a Python identifier that is no keyword and does not begin with "
                 f"_, not {name!r}",
             )
-    if names and found[1] != "TensorTuple":
-        fail(found.start(2) - 1, f"only a TensorTuple has names, not {found[1]}")
+    if names and match[1] != "TensorTuple":
+        fail(match.start(2) - 1, f"only a TensorTuple has names, not {match[1]}")
     if len(set(names)) != len(names):
-        fail(found.start(2), "two returned tensors have one name")
-    return found[1], names
+        fail(match.start(2), "two returned tensors have one name")
+    return match[1], names
 
 
 def _parse_parameters(text: str, start: int, end: int, fail: Fail) -> tuple[Parameter, ...]:
@@ -194,36 +194,36 @@ def _parse_parameters(text: str, start: int, end: int, fail: Fail) -> tuple[Para
 def _split(text: str, start: int, end: int) -> list[tuple[int, str]]:
     """Split at commas outside strings and brackets; each part with its offset, blanks before it left out."""
     parts, depth, begin = [], 0, start
-    for found in re.compile(r'"(?:[^"\\]|\\.)*"|[\[({]|[\])}]|,').finditer(text, start, end):
-        depth += (found[0] in "[({") - (found[0] in "])}")
-        if found[0] == "," and depth == 0:
-            parts.append((begin, text[begin : found.start()]))
-            begin = found.end()
+    for match in re.compile(r'"(?:[^"\\]|\\.)*"|[\[({]|[\])}]|,').finditer(text, start, end):
+        depth += (match[0] in "[({") - (match[0] in "])}")
+        if match[0] == "," and depth == 0:
+            parts.append((begin, text[begin : match.start()]))
+            begin = match.end()
     parts.append((begin, text[begin:end]))
     return [(offset + len(part) - len(part.lstrip()), part.strip()) for offset, part in parts]
 
 
 def _parse_parameter(text: str, offset: int, keyword_only: bool, fail: Fail) -> Parameter:
-    found = _ARG.fullmatch(text)
-    if not found:
+    match = _ARG.fullmatch(text)
+    if not match:
         fail(offset, f"expected `Type name` or `Type name=default`, found {text!r}")
-    type = found["type"]
-    if found["size"] and (len(found["size"]) > 9 or int(found["size"]) > LARGEST_SIZE):
-        shown = found["size"] if len(found["size"]) <= 20 else f"{found['size'][:20]}..."
-        fail(offset + found.start("size"), f"a list has at most {LARGEST_SIZE} elements, not {shown}")
-    size = int(found["size"]) if found["size"] else None
+    type = match["type"]
+    if match["size"] and (len(match["size"]) > 9 or int(match["size"]) > LARGEST_SIZE):
+        shown = match["size"] if len(match["size"]) <= 20 else f"{match['size'][:20]}..."
+        fail(offset + match.start("size"), f"a list has at most {LARGEST_SIZE} elements, not {shown}")
+    size = int(match["size"]) if match["size"] else None
     if type not in TYPES and type not in FOREIGN:
         fail(offset, f"there is no type {type}; there are {', '.join(TYPES)}")
     if type == "Void":
         fail(offset, "a parameter cannot be Void")
-    if not _is_cpp_name(found["name"]):
-        fail(offset + found.start("name"), f"a parameter cannot be named {found['name']!r}: it becomes a name in C++")
+    if not _is_cpp_name(match["name"]):
+        fail(offset + match.start("name"), f"a parameter cannot be named {match['name']!r}: it becomes a name in C++")
     if size is not None and (not type.endswith("List") or size < 1):
-        fail(offset + found.start("size"), f"only lists of numbers have a size, not {type}")
-    default = found["default"]
-    value = parse_default(default, type, size, lambda m: fail(offset + found.start("default"), m)) if default else None
+        fail(offset + match.start("size"), f"only lists of numbers have a size, not {type}")
+    default = match["default"]
+    value = parse_default(default, type, size, lambda m: fail(offset + match.start("default"), m)) if default else None
     return Parameter(
-        name=found["name"],
+        name=match["name"],
         type=type,
         size=size,
         default=default,

@@ -456,5 +456,5 @@ class Typed(Expr):
             self.at.fail("!instances needs a class")
         pattern = self.operand.evaluate(env) if self.operand is not None else ""
         spend(len(self.program.records))
-        found = [record for record in self.program.records.values() if record.is_a(cls) and not record.anonymous]
-        return tuple(sorted((r for r in found if str(pattern) in r.name), key=lambda record: record.name))
+        instances = [record for record in self.program.records.values() if record.is_a(cls) and not record.anonymous]
+        return tuple(sorted((r for r in instances if str(pattern) in r.name), key=lambda record: record.name))

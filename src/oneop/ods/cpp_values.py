@@ -66,13 +66,13 @@ def python_value(text: str, type: str) -> object:
         return _DTYPES.get(text.removeprefix("DataType::").removeprefix("oneflow::"))
     if text in ("true", "false"):
         value: object = text == "true"
-    elif found := _INT.fullmatch(text):
-        if len(found[2]) > 30:
+    elif match := _INT.fullmatch(text):
+        if len(match[2]) > 30:
             return NotOfType("has more than 64 bits")
-        is_octal = re.fullmatch(r"0[0-7]+", found[2]) is not None
-        value = int(found[1] + found[2], 16 if found[2][:2] in ("0x", "0X") else 8 if is_octal else 10)
-    elif found := _FLOAT.fullmatch(text):
-        value = float(found[1] + found[2])
+        is_octal = re.fullmatch(r"0[0-7]+", match[2]) is not None
+        value = int(match[1] + match[2], 16 if match[2][:2] in ("0x", "0X") else 8 if is_octal else 10)
+    elif match := _FLOAT.fullmatch(text):
+        value = float(match[1] + match[2])
         if math.isinf(value):
             return NotOfType("is out of the range of double")
     else:
@@ -118,14 +118,14 @@ def _list_value(text: str, element: str) -> object:
 def _split(text: str) -> list[str]:
     """Split at commas that are in no brackets and no string."""
     parts, depth, start = [], 0, 0
-    for found in re.finditer(r'"(?:[^"\\]|\\.)*"|[{(<]|[})>]|,', text):
-        mark = found[0]
+    for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[{(<]|[})>]|,', text):
+        mark = match[0]
         if mark in "{(<":
             depth += 1
         elif mark in "})>":
             depth -= 1
         elif mark == "," and depth == 0:
-            parts.append(text[start : found.start()])
-            start = found.end()
+            parts.append(text[start : match.start()])
+            start = match.end()
     parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]

@@ -23,11 +23,11 @@ def explain(output: str, ops: Sequence[OdsOp]) -> str | None:
     """Return what is wrong between flags and functions, if that is what a compiler or linker complains about."""
     by_class = {op.cpp_class: op for op in ops}
     lines: list[str] = []
-    for found in _EXTRA.finditer(output):
-        cls, function = found["cls"] or found["cls2"], found["function"] or found["function2"]
+    for match in _EXTRA.finditer(output):
+        cls, function = match["cls"] or match["cls2"], match["function"] or match["function2"]
         if cls in by_class and function in FUNCTIONS:
-            lines += _extra(by_class[cls], function, found["place"])
-    for cls, function in dict.fromkeys((found["cls"], found["function"]) for found in _MISSING.finditer(output)):
+            lines += _extra(by_class[cls], function, match["place"])
+    for cls, function in dict.fromkeys((match["cls"], match["function"]) for match in _MISSING.finditer(output)):
         if cls in by_class and function in FUNCTIONS:
             lines += _missing(by_class[cls], function)
     return "\n".join(lines) or None

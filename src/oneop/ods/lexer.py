@@ -96,24 +96,25 @@ class Lexer:
         self._read_source(source, [])
         return self.tokens
 
+    # long: one loop over the tokens of a file, a case for each kind; calls in it would cost time for every token.
     def _read_source(self, source: SourceText, including: list[Path]) -> None:
         self.sources.append(source)
         text, match, tokens = source.text, _TOKEN.match, self.tokens
         open_ifs: list[tuple[int, bool]] = []  # offset of each #if, and whether its #else was seen
         offset = 0
         while True:
-            found = match(text, offset)
-            if found is None:
+            token = match(text, offset)
+            if token is None:
                 self._fail_unknown(source, offset)
-            kind = found.lastgroup
-            start = found.start(kind or 0)
-            offset = found.end()
+            kind = token.lastgroup
+            start = token.start(kind or 0)
+            offset = token.end()
             try:
                 spend()
             except TooMuchWork as error:
                 fail_at(source, start, str(error))
             if kind == "name":
-                name = found[kind]
+                name = token[kind]
                 if name == "include":
                     offset = self._include(source, offset, start, [*including, source.path])
                 elif (
@@ -127,21 +128,21 @@ class Lexer:
                 else:
                     tokens.append(Token(name if name in KEYWORDS else "name", name, source, start))
             elif kind == "punct" or kind == "minus":
-                tokens.append(Token(found[kind], found[kind], source, start))
+                tokens.append(Token(token[kind], token[kind], source, start))
             elif kind == "number":
-                digits = found[kind].lstrip("+-").lstrip("0")
-                sign = -1 if found[kind][0] == "-" else 1
+                digits = token[kind].lstrip("+-").lstrip("0")
+                sign = -1 if token[kind][0] == "-" else 1
                 value = sign * int(digits or "0") if len(digits) < 20 else 1 << 64  # int() refuses very many digits
                 if not -(1 << 63) <= value < 1 << 63:
-                    fail_at(source, start, f"{_shorten(found[kind])} does not fit in 64 bits")
+                    fail_at(source, start, f"{_shorten(token[kind])} does not fit in 64 bits")
                 tokens.append(Token("number", value, source, start))
             elif kind == "string":
-                self._check_length(source, start, len(found[kind]))
-                tokens.append(Token("string", self._unescape(source, start, found[kind][1:-1]), source, start))
+                self._check_length(source, start, len(token[kind]))
+                tokens.append(Token("string", self._unescape(source, start, token[kind][1:-1]), source, start))
             elif kind == "var":
-                tokens.append(Token("var", found[kind][1:], source, start))
+                tokens.append(Token("var", token[kind][1:], source, start))
             elif kind == "bang":
-                tokens.append(Token("bang", found[kind][1:], source, start))
+                tokens.append(Token("bang", token[kind][1:], source, start))
             elif kind == "code":
                 offset = text.find("}]", offset)
                 if offset < 0:
@@ -171,10 +172,10 @@ class Lexer:
             fail_at(source, start, str(error))
 
     def _include(self, source: SourceText, offset: int, start: int, including: list[Path]) -> int:
-        found = _TOKEN.match(source.text, offset)
-        if found is None or found.lastgroup != "string":
+        token = _TOKEN.match(source.text, offset)
+        if token is None or token.lastgroup != "string":
             fail_at(source, start, "include needs a file name in quotes")
-        name = self._unescape(source, found.start("string"), found["string"][1:-1])
+        name = self._unescape(source, token.start("string"), token["string"][1:-1])
         path = self._find(name, source.path)
         try:
             spend(INCLUDE_STEPS)
@@ -182,12 +183,12 @@ class Lexer:
             fail_at(source, start, str(error))
         if path is None:
             if name.lstrip("/") not in BUILT_IN:
-                self._fail_missing(source, found.start("string"), name)
+                self._fail_missing(source, token.start("string"), name)
         elif path in including:
-            fail_at(source, found.start("string"), f"'{name}' includes itself")
+            fail_at(source, token.start("string"), f"'{name}' includes itself")
         else:
-            self._read_source(read_source(path, source, found.start("string")), including)
-        return found.end()
+            self._read_source(read_source(path, source, token.start("string")), including)
+        return token.end()
 
     def _find(self, name: str, including: Path) -> Path | None:
         # "/mlir/x.td" is not an absolute path: as in LLVM, a folder and the name are joined as texts.
@@ -270,10 +271,10 @@ class Lexer:
         if "\\" not in text:
             return text
 
-        def escape(found: re.Match[str]) -> str:
-            if found[1] not in _ESCAPES:
-                fail_at(source, start + 1 + found.start(), f"unknown escape \\{found[1]} in a string")
-            return _ESCAPES[found[1]]
+        def escape(match: re.Match[str]) -> str:
+            if match[1] not in _ESCAPES:
+                fail_at(source, start + 1 + match.start(), f"unknown escape \\{match[1]} in a string")
+            return _ESCAPES[match[1]]
 
         return re.sub(r"\\(.)", escape, text)
 

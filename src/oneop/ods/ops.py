@@ -192,8 +192,8 @@ def _arg_of(arg: DagArg) -> OdsArg:
     kinds = {"Variadic": "variadic", "Optional": "optional"}
     if not is_record(arg.value) or "TypeConstraint" not in arg.value.classes:
         arg.at.fail(f"the type of ${arg.name} must be OneFlow_Tensor, Variadic<...> or Optional<...>")
-    found = [kind for cls, kind in kinds.items() if cls in arg.value.classes]
-    return OdsArg(name=str(arg.name), kind=found[0] if found else "tensor")
+    matching = [kind for cls, kind in kinds.items() if cls in arg.value.classes]
+    return OdsArg(name=str(arg.name), kind=matching[0] if matching else "tensor")
 
 
 def _attr_of(arg: DagArg) -> OdsAttr:

@@ -292,10 +292,10 @@ class Parser(ValuesParser):
 
     def _parse_multiclass_ref(self, scope: Scope) -> ClassRef:
         token = self.need("name", "the name of a multiclass")
-        found = self.program.multiclasses.get(token.text)
-        if found is None:
+        multiclass = self.program.multiclasses.get(token.text)
+        if multiclass is None:
             token.fail(f"there is no multiclass '{token.text}'")
-        return self.parse_class_ref(scope, found, token)
+        return self.parse_class_ref(scope, multiclass, token)
 
     def _parse_defm(self, scope: Scope) -> Statement:
         at = self.advance()
@@ -360,16 +360,16 @@ class Parser(ValuesParser):
             name.fail(f"'{name.text}' is defined already")
         self.need("=")
         self.need("{")
-        found: list[Record] = []
-        self.program.collectors.append(found)
+        records: list[Record] = []
+        self.program.collectors.append(records)
         while self.token.kind not in ("}", "end"):
             scope = self.parse_statement(scope, [])
         self.program.collectors.pop()
         self.need("}")
-        for record in found:
+        for record in records:
             if not record.is_a(type.element.cls):
                 record.at.fail(f"'{record.name}' is in a defset of {type.element} but does not derive from it")
-        self.program.variables[name.text] = tuple(found)
+        self.program.variables[name.text] = tuple(records)
 
     def _parse_deftype(self, scope: Scope) -> None:
         at = self.advance()

@@ -79,8 +79,8 @@ class ValuesParser:
     def unexpected(self, wanted: str) -> NoReturn:
         """Say what was expected and what is there."""
         token = self.token
-        found = "the end of the file" if token.kind == "end" else f"'{token.value}'"
-        token.fail(f"expected {wanted}, found {found}")
+        shown = "the end of the file" if token.kind == "end" else f"'{token.value}'"
+        token.fail(f"expected {wanted}, found {shown}")
 
     # --- types ---
 
@@ -113,10 +113,10 @@ class ValuesParser:
 
     def find_class(self, token: Token) -> Class:
         """Return the class that a token names."""
-        found = self.program.classes.get(token.text)
-        if found is None:
+        cls = self.program.classes.get(token.text)
+        if cls is None:
             token.fail(f"there is no class '{token.text}'")
-        return found
+        return cls
 
     # --- arguments of a class ---
 

@@ -102,8 +102,8 @@ def _spec() -> DTensorSpec:
 
 
 def _same_placements(schema: OpSchema) -> OpStrategy:
-    given: Any = schema.args_schema[0]
-    spec = given.strategies[0].output_spec
+    strategy: Any = schema.args_schema[0]
+    spec = strategy.strategies[0].output_spec
     mesh = schema.get_mesh_from_args(validate=False)
     taken = DTensorSpec(mesh, spec.placements, tensor_meta=spec.tensor_meta)
     output = DTensorSpec(mesh, spec.placements)

@@ -59,7 +59,47 @@ def register_text(
 def _unit(
     schema: Schema, text: str, device: str, dtypes: Sequence[torch.dtype], priority: int, header: str, source: Source
 ) -> str:
+    """Return the C++ source that has an author's text as the body of a kernel for each dtype."""
     first = (*schema.inputs, *schema.outputs)[0].name
+    place = f'#line {source.line + 1} "{source.file}"'
+    tag = "kCUDA" if device == "cuda" else "kCPU"
+    registrations = "\n".join(
+        f'REGISTER_USER_KERNEL("{schema.name}").SetCreateFn<SourceKernel<{_cpp_type(dtype, device)}>>()\n'
+        f"    .SetIsMatchedHob((user_op::HobDeviceType() == DeviceType::{tag}) &&\n"
+        f'                     (user_op::HobDataType("{first}", 0) == {_CPP[dtype][1]})).SetPriority({priority});'
+        for dtype in dtypes
+    )
+    nl = "\n    "
+    return f"""#include <algorithm>
+#include <cmath>
+{_includes(schema, device)}
+
+{header}
+
+namespace oneflow {{
+namespace {{
+
+template <typename T>
+class SourceKernel final : public user_op::OpKernel {{
+ public:
+  void Compute(user_op::KernelComputeContext* ctx) const override {{
+    {nl.join(_names_for_text(schema, device))}
+{place}
+{text}
+  }}
+  bool AlwaysComputeWhenAllOutputsEmpty() const override {{ return false; }}
+}};
+
+#line 1 "kernels of {schema.name}"
+{registrations}
+
+}}  // namespace
+}}  // namespace oneflow
+"""
+
+
+def _names_for_text(schema: Schema, device: str) -> list[str]:
+    """Return the declarations that an author's text finds: tensors and attributes by name, `n`, `stream`."""
     lines = []
     for arg in schema.inputs:
         absent = f'ctx->has_input("{arg.name}", 0) ? ' if arg.is_optional else ""
@@ -81,15 +121,10 @@ def _unit(
         lines.append(f'[[maybe_unused]] const auto& {attr.name} = ctx->Attr<{kind}>("{attr.name}");')
     if device == "cuda":
         lines.append("[[maybe_unused]] const cudaStream_t stream = ctx->device_ctx()->cuda_stream();")
-    place = f'#line {source.line + 1} "{source.file}"'
-    tag = "kCUDA" if device == "cuda" else "kCPU"
-    registrations = "\n".join(
-        f'REGISTER_USER_KERNEL("{schema.name}").SetCreateFn<SourceKernel<{_cpp_type(dtype, device)}>>()\n'
-        f"    .SetIsMatchedHob((user_op::HobDeviceType() == DeviceType::{tag}) &&\n"
-        f'                     (user_op::HobDataType("{first}", 0) == {_CPP[dtype][1]})).SetPriority({priority});'
-        for dtype in dtypes
-    )
-    nl = "\n    "
+    return lines
+
+
+def _includes(schema: Schema, device: str) -> str:
     includes = '#include "oneflow/core/framework/framework.h"'
     if any(attr.type == "complex" for attr in schema.attrs):
         includes += '\n#include "oneflow/core/common/complex.h"'
@@ -98,32 +133,7 @@ def _unit(
             '\n#include "oneflow/core/cuda/elementwise.cuh"\n#include "oneflow/core/cuda/reduce.cuh"'
             '\n#include "oneflow/core/device/cuda_util.h"'
         )
-    return f"""#include <algorithm>
-#include <cmath>
-{includes}
-
-{header}
-
-namespace oneflow {{
-namespace {{
-
-template <typename T>
-class SourceKernel final : public user_op::OpKernel {{
- public:
-  void Compute(user_op::KernelComputeContext* ctx) const override {{
-    {nl.join(lines)}
-{place}
-{text}
-  }}
-  bool AlwaysComputeWhenAllOutputsEmpty() const override {{ return false; }}
-}};
-
-#line 1 "kernels of {schema.name}"
-{registrations}
-
-}}  // namespace
-}}  // namespace oneflow
-"""
+    return includes
 
 
 def _cpp_type(dtype: torch.dtype, device: str) -> str:

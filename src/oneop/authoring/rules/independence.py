@@ -142,19 +142,20 @@ def prove_implied(
             if any(result is None for result in results):
                 return None
             for i, sbp in enumerate(entries[1]):
-                pieces = [result[i] for result in results]
-                joined = (
-                    torch.cat(pieces, sbp.axis)
-                    if sbp.kind == SPLIT
-                    else pieces[0]
-                    if sbp.kind == BROADCAST
-                    else torch.stack(pieces).sum(0).to(pieces[0].dtype)
-                )
-                if not _agree(joined, expected[i], sample):
+                if not _agree(_joined([result[i] for result in results], sbp), expected[i], sample):
                     return False
         return True
 
     return _answer(name, key, [shape for shape, _ in flat], holds, what, "on DTensors")
+
+
+def _joined(pieces: Sequence[torch.Tensor], sbp: Sbp) -> torch.Tensor:
+    """Return the whole tensor of which the ranks have these pieces."""
+    if sbp.kind == SPLIT:
+        return torch.cat(list(pieces), sbp.axis)
+    if sbp.kind == BROADCAST:
+        return pieces[0]
+    return torch.stack(list(pieces)).sum(0).to(pieces[0].dtype)
 
 
 def _answer(

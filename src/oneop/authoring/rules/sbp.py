@@ -5,7 +5,6 @@ All forms give one: for each tensor, inputs first, a (kind, axis).
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from oneop.authoring.rules.sbp_builder import SbpContext
 from oneop.authoring.rules.sbp_entries import BROADCAST, Entry, SbpRule, Signature, split
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import TensorSpec
-from oneop.errors import RegistrationError, described
+from oneop.errors import RegistrationError, described, did_you_mean
 
 #: How an author writes a signature: "S(0), B -> S(0)", {"x": split(0), ...}, or a list with one entry an argument.
 Written = str | Mapping[str, words.Sbp | str] | Sequence[words.Sbp | str]
@@ -104,8 +103,7 @@ def _read(schema: Schema, written: Written, source: Source) -> list[Entry]:
         names = [arg.name for arg in args]
         for name in written:
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                raise refuse(f'there is no argument "{name}"' + (f', did you mean "{near[0]}"?' if near else ""))
+                raise refuse(f'there is no argument "{name}"{did_you_mean(name, names)}')
         absent = [name for name in names if name not in written]
         if absent:
             raise refuse(f"it says nothing about {', '.join(absent)}")
@@ -141,8 +139,7 @@ def read_size_attrs(schema: Schema, written: Mapping[str, str], source: Source) 
 
         match = re.fullmatch(r"\s*(\w+)\s*(?:\[(-?\d+)\])?\s*", text)
         if name not in attrs:
-            near = difflib.get_close_matches(name, attrs, 1)
-            raise refuse("there is no such attribute" + (f', did you mean "{near[0]}"?' if near else ""))
+            raise refuse(f"there is no such attribute{did_you_mean(name, attrs)}")
         if match is None or match[1] not in args:
             raise refuse(f"expected one of {', '.join(sorted(args))}, with an axis in brackets or without")
         wanted = ("int[]", "shape", "int32[]") if match[2] is None else ("int", "int32")
