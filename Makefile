@@ -12,7 +12,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test test-quick test-engine torture lint format bench docs dist sanitize sanitize-core sanitize-gpu clean
+.PHONY: help setup core demo test test-quick test-engine torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -74,6 +74,10 @@ dist: $(installed) ## build sdist and wheel, and try the wheel in an environment
 	rm -rf build dist
 	$(python) -c 'from setuptools import build_meta as b; b.build_sdist("dist"); b.build_wheel("dist")' >/dev/null
 	$(PYTHON) tests/smoke.py dist $(python)
+
+wheels: $(installed) ## build a wheel for each Python with a compiled core for each torch, and try them; ARGS="--torch 2.13"
+	@$(python) -c 'import auditwheel' 2>/dev/null || $(python) -m pip install --quiet --disable-pip-version-check auditwheel
+	$(python) -m tools.wheels $(ARGS)
 
 sanitize: $(installed) ## run the SDK tests under the address and undefined-behaviour sanitizers
 	ONEOP_TEST_CXXFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1" \

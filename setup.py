@@ -1,13 +1,19 @@
 """What pyproject.toml cannot say: the core's sources travel in the wheel, and the core is built at install."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
+#: Compiled cores for the wheel, and the tag of the platform they run on: set by tools/wheels. Without them the wheel is
+#: for every Python, and the core is built at first use.
+CORES = os.environ.get("ONEOP_WHEEL_CORES", "")
+PLATFORM = os.environ.get("ONEOP_WHEEL_PLATFORM", "")
 
 
 class BuildPy(build_py):
@@ -20,7 +26,10 @@ class BuildPy(build_py):
             target = Path(self.build_lib) / "oneop/_csrc"
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(ROOT / "csrc", target)
-        build_core()
+        if CORES:
+            shutil.copytree(CORES, Path(self.build_lib) / "oneop/_cores", dirs_exist_ok=True)
+        else:
+            build_core()
 
 
 def build_core() -> None:
@@ -36,4 +45,21 @@ def build_core() -> None:
         sys.path.remove(str(ROOT / "src"))
 
 
-setup(cmdclass={"build_py": BuildPy})
+class Wheel(bdist_wheel):
+    """A wheel with compiled cores is for one Python and one platform."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Return the tags of the wheel's name."""
+        tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+        return (tag, tag, PLATFORM) if CORES else super().get_tag()
+
+
+class WithCores(Distribution):
+    """Files for a platform go to another folder of the environment than those for all."""
+
+    def has_ext_modules(self) -> bool:
+        """Tell whether anything in the wheel is compiled."""
+        return bool(CORES)
+
+
+setup(cmdclass={"build_py": BuildPy, "bdist_wheel": Wheel}, distclass=WithCores)

@@ -230,3 +230,38 @@ def test_the_first_use_of_the_core_warns():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300)
     assert result.stdout == "['oneop is not tested with torch 2.99.0, ']\n", result.stderr
+
+
+BROKEN = """
+import json, pathlib, sys, warnings, torch
+import oneop._build.prebuilt as prebuilt
+from oneop._build.sources import sha_of
+from oneop._build.torch_install import find_torch
+
+prebuilt.CORES = pathlib.Path(sys.argv[1])
+torch_here = find_torch()
+core = prebuilt.CORES / torch_here.minor / prebuilt.core_file_name()
+core.parent.mkdir(parents=True)
+core.write_bytes(b"no shared object")
+facts = {**prebuilt._what_must_fit(torch_here), "sha": sha_of(core) if sys.argv[2] == "bad" else "another"}
+(core.parent / "core.json").write_text(json.dumps(facts))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import oneop
+    oneop.list_ops()
+print("\\n".join(str(warning.message).replace(str(core), "CORE") for warning in caught))
+assert "_cores" not in sys.modules["oneop._core"].__file__
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [("bad", "CORE cannot be loaded: CORE: file too short"), ("cut", "CORE is missing or damaged")],
+)
+def test_a_broken_core_of_a_wheel_is_told_and_another_is_used(tmp_path, how, reason):
+    command = [sys.executable, "-c", BROKEN, str(tmp_path / "_cores"), how]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert result.stdout == (
+        f"the compiled core of this wheel is not used: {reason}\n"
+        "  it is built from source instead, which takes minutes; install oneop again\n"
+    ), result.stderr

@@ -39,6 +39,14 @@ class LoadError(OneopError, OSError):
     """An op library could not be loaded."""
 
 
+class AuditError(OneopError, ValueError):
+    """A file that `oneop audit` is given is no shared object, or damaged."""
+
+
+class SignatureError(LoadError):
+    """A library that must be signed is not, or its signature is wrong."""
+
+
 class AbiError(LoadError):
     """An op library was built with an SDK that this oneop cannot serve."""
 

@@ -145,6 +145,13 @@ class Settings:
     sync_kernels = Setting[bool](
         "ONEOP_SYNC_KERNELS", _flag, False, "Wait for each GPU kernel and name it in errors.", type_name="0 or 1"
     )
+    prebuilt = Setting[bool](
+        "ONEOP_PREBUILT",
+        _flag,
+        True,
+        "Use the compiled core that the wheel brings. 0: build it here.",
+        type_name="0 or 1",
+    )
     csrc_dir = _path_setting("ONEOP_CSRC_DIR", "Sources of the core, for work on oneop itself.")
 
     cc = _text_setting("CC", "C compiler; its C++ sibling is used if CXX is not set.")

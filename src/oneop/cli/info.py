@@ -80,15 +80,22 @@ def _gpus() -> list[str]:
 
 
 def _core() -> str:
+    """Return which core is used with the installed torch, and why."""
     from oneop._build.core import find_core
+    from oneop._build.prebuilt import choose
     from oneop._build.torch_install import find_torch
     from oneop.errors import BuildError
 
     try:
-        built = find_core(find_torch())
+        torch = find_torch()
+        choice = choose(torch)
+        if choice.path is not None:
+            return f"{choice.path} ({choice.why})"
+        built = find_core(torch)
     except BuildError as error:
         return f"none: {str(error).splitlines()[0]}"
-    return "not built yet" if built is None else str(built.path)
+    state = "not built yet; it will be at first use" if built is None else f"{built.path}, built from source"
+    return f"{state} ({choice.why})"
 
 
 def run(options: argparse.Namespace) -> int:

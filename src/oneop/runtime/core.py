@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +74,30 @@ def _load_core() -> Any:
 def _import_core() -> ModuleType:
     # Late, so that `python -m oneop._build.core` finds it not yet imported.
     from oneop._build.core import core_path
-    from oneop._build.torch_install import warn_if_untested
+    from oneop._build.prebuilt import choose
+    from oneop._build.torch_install import find_torch, warn_if_untested
 
     if "oneop._core" in sys.modules:
         return sys.modules["oneop._core"]  # a hook failed the first time
     warn_if_untested(torch.__version__)
-    path = core_path()
+    choice = choose(find_torch())
+    problem = choice.why if choice.is_damage else ""
+    if choice.path is not None:
+        try:
+            return _import_file(choice.path)
+        except ImportError as error:
+            problem = f"{choice.path} cannot be loaded: {error}"
+    if problem:
+        warnings.warn(
+            f"the compiled core of this wheel is not used: {problem}\n"
+            "  it is built from source instead, which takes minutes; install oneop again",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return _import_file(core_path())
+
+
+def _import_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("oneop._core", path)
     assert spec is not None and spec.loader is not None
     module: ModuleType = importlib.util.module_from_spec(spec)

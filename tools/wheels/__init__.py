@@ -1,0 +1,1 @@
+"""Wheels with compiled cores, made and tried: `python -m tools.wheels`."""
