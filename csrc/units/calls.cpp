@@ -13,6 +13,7 @@
 #include "torch_host/handles/torch_call.cpp"
 #include "torch_host/interpreter/python_error.cpp"
 #include "torch_host/interpreter/python_ref.cpp"
+#include "torch_host/interpreter/trace_hook.cpp"
 #include "torch_host/memory/host_cache.cpp"
 #include "torch_host/memory/small_cache.cpp"
 #include "torch_host/ops/ivalues.cpp"

@@ -38,7 +38,7 @@ def unproved_rules() -> Iterator[None]:
 @contextlib.contextmanager
 def stale_code() -> Iterator[None]:
     """Compiled code is kept when an op changes."""
-    hooks = [hook for hook in _runtime._defined_hooks if hook is not cache_keys._forget_compiled]
+    hooks = [hook for hook in _runtime._defined_hooks if hook is not cache_keys.change_revisions]
     with _patched(_runtime, "_defined_hooks", hooks):
         yield
 

@@ -53,9 +53,6 @@ class OpSlot {
   const std::string name;
   const int32_t id;
 
-  // Torch has seen what the op is like: compiled code may hold parts of its definition.
-  mutable std::atomic<bool> is_traced{false};
-
   RecordPtr record() const;  // null: not registered, or not any more
   // For comparing only: nothing keeps the record alive.
   const OpRecord* address() const { return address_.load(std::memory_order_acquire); }

@@ -24,6 +24,7 @@
 #include "torch_host/handles/generators.h"
 #include "torch_host/handles/tensor_handles.h"
 #include "torch_host/interpreter/python_error.h"
+#include "torch_host/interpreter/trace_hook.h"
 
 namespace oneop {
 namespace {
@@ -405,6 +406,9 @@ PyObject* call_as_op(FunctionObject* object, const Arguments& arguments) {
 
 PyObject* call(FunctionObject* object, const Arguments& arguments) {
   refresh(object);
+  if (is_traced()) {
+    tell_traced("");
+  }
   for (const Signature& signature : *object->signatures) {
     Values values;
     ValueMemory memory;

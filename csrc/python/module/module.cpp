@@ -18,6 +18,7 @@
 #include "torch_host/calls/part_call.h"
 #include "torch_host/calls/sharded_calls.h"
 #include "torch_host/calls/tensor_rules.h"
+#include "torch_host/interpreter/trace_hook.h"
 #include "torch_host/memory/host_cache.h"
 #include "torch_host/ops/torch_op.h"
 #include "torch_host/ops/torch_types.h"
@@ -112,16 +113,6 @@ py::dict kernel_attrs(const std::string& name, const py::dict& values) {
     }
     return attrs_to_python(layout, args.data());
   });
-}
-
-// True if any of these ops was traced since it was asked last.
-bool forget_traced(const std::vector<std::string>& names) {
-  bool any = false;
-  for (const std::string& name : names) {
-    const OpSlot* slot = Registry::global().find_slot(name);
-    any |= slot != nullptr && slot->is_traced.exchange(false);
-  }
-  return any;
 }
 
 py::dict source_info(const Source& source) {
@@ -350,7 +341,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("register_python", &oneop::register_python, py::arg("description"));
   m.def("composition_of", &oneop::composition_of, py::arg("name"), py::arg("inputs"));
   m.def("kernel_attrs", &oneop::kernel_attrs, py::arg("name"), py::arg("values"));
-  m.def("forget_traced", &oneop::forget_traced, py::arg("names"));
+  m.def("set_trace_hook", [](const py::function& hook) { oneop::set_trace_hook(hook.ptr()); });
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));
   m.def("pending", [] { return oneop::Registry::global().pending(); });

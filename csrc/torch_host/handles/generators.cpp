@@ -36,13 +36,16 @@ bool has_mode(c10::impl::TorchDispatchModeKey key) {
   return c10::impl::TorchDispatchModeTLS::get_mode(key).has_value();
 }
 
-// Whether what this thread calls now is recorded, to be run later and more than once.
+}  // namespace
+
 bool is_traced() {
   return has_mode(c10::impl::TorchDispatchModeKey::PROXY) ||
          has_mode(c10::impl::TorchDispatchModeKey::FAKE) ||
          c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::PreDispatch) ||
          at::tracer::impl::is_dispatch_enabled();
 }
+
+namespace {
 
 // Whether one call stands for many: vmap has its own rules for randomness. torch's header for
 // transforms needs a library that it does not ship, so Python is asked.

@@ -11,6 +11,9 @@
 
 namespace oneop {
 
+// Whether what this thread calls now is recorded, to be run later and more than once.
+bool is_traced();
+
 // A further reference; null is the default generator of the cpu.
 at::Generator generator_of(oneop_handle handle);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/ops/registry.h"
+#include "torch_host/interpreter/trace_hook.h"
 #include "torch_host/ops/layout.h"
 
 namespace oneop {
@@ -29,7 +30,7 @@ class TorchOp {
   // For comparing only.
   const OpRecord* current() const { return slot_->address(); }
   const c10::OperatorHandle& handle() const { return *handle_; }
-  void note_traced() const { slot_->is_traced.store(true, std::memory_order_relaxed); }
+  void note_traced() const { tell_traced(slot_->name); }
 
   // Calls the op through torch's dispatcher, with arguments that were put on the stack by `layout`.
   // False if the op has other arguments by now: nothing was called, and the stack is of no use.

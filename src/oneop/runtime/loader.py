@@ -104,9 +104,9 @@ def _load_file(path: Path, library: str) -> LoadedLibrary:
         forget_ops(result["changed"])
         for name in result["ops"]:
             find_op(name)  # torch.compile can look them up, not make them
-        tell_defined(result["ops"])
         loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]))
-        loaded_libraries[library] = (digest, loaded)
+        loaded_libraries[library] = (digest, loaded)  # before the hooks, which compare what is loaded
+        tell_defined(result["ops"])
         return loaded
 
 

@@ -7,8 +7,8 @@ is added to the keys:
 - AOTAutograd cache (the traced forward and backward): also the digest of all ops, since tracing runs gradients and
   compositions, and those may call any op.
 - AOTInductor and `torch.export` trace again at each call and have no such cache.
-- In memory torch keeps compiled code by Python function. It is dropped when an op changes that was traced before. What
-  functions capture is guarded, as torch guards what compiled functions read: see captures.py.
+- In memory torch keeps compiled code by Python function. It is guarded on the revision of each op that was traced, and
+  on what functions capture: see guards.py and captures.py.
 
 Both disk caches make their keys from `FxGraphHashDetails`, which all torch versions that we support have; a subclass
 serves AOTAutograd. Where an op holds a value that cannot be digested, the caches are bypassed for its graphs, as torch
@@ -18,18 +18,18 @@ does for graphs that it cannot key. Should a torch have no such class, its cache
 from __future__ import annotations
 
 import functools
-import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import torch
 
 from oneop.authoring.keys.captures import captured, guard_captured, used_by_kernels
+from oneop.authoring.keys.guards import change_revisions, guard_cached, guard_op
 from oneop.authoring.keys.identity import identity_of, identity_of_all
 from oneop.runtime.after_import import after_import
-from oneop.runtime.core import after_defining, core, trace_hooks
+from oneop.runtime.core import after_defining, after_loading, core, trace_hooks
 
 
 def ops_in(graph_module: torch.fx.GraphModule | None) -> list[str]:
@@ -61,6 +61,8 @@ def _details_of(graph_module: torch.fx.GraphModule | None, codecache: Any, *, is
     names = ops_in(graph_module)
     if not names:
         return None
+    if not is_traced:
+        guard_cached()
     known = set(core().op_names())
     identities = {name: identity_of(name) for name in names if name in known}
     folds = bool(codecache.config.freezing)  # then ops are run while compiling, and results are kept
@@ -91,31 +93,11 @@ def _extend(codecache: ModuleType) -> None:
     details.__init__ = __init__
 
 
-def _forget_compiled(names: Iterable[str]) -> None:
-    """Drop compiled code from memory when an op changes that was traced. What never was, no compiled code contains."""
-    changed = list(names)
-    if not core().forget_traced(changed) and changed:
-        return
-    dynamo: Any = sys.modules.get("torch._dynamo")
-    if dynamo is None:
-        return
-    # A thread that compiles now may be waiting for whoever calls us to let go of a lock, so this cannot wait forever.
-    lock = dynamo.convert_frame.compile_lock
-    if lock.acquire(timeout=60):
-        try:
-            dynamo.reset()
-        finally:
-            lock.release()
-    else:
-        warnings.warn(
-            "an op was changed while another thread compiles; call torch.compiler.reset() when it is done", stacklevel=2
-        )
-
-
 def install() -> None:
     """Extend torch's keys, now or when torch first makes one."""
     after_import("torch._inductor.codecache", _extend)
-    after_defining(_forget_compiled)
+    after_defining(change_revisions)
+    after_loading(lambda module: module.set_trace_hook(guard_op))
     after_defining(captured.watch)
     after_defining(used_by_kernels.watch)
     trace_hooks.append(guard_captured)
