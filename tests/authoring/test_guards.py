@@ -63,7 +63,7 @@ def test_a_gradient(backend):
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("place", ["gradient", "composition"])
 def test_an_op_that_only_another_op_calls(backend, place):
-    """Dynamo sees the outer op alone; the inner one is traced by AOTAutograd, or not at all if its cache has the code."""
+    """Dynamo sees the outer op alone. AOTAutograd traces the inner one, or nobody does if its cache has the code."""
     define("guarded_inner", 2.0)
     outer = oneop.define("guarded_outer(Tensor x) -> Tensor", infer="elementwise")
     if place == "gradient":
@@ -136,8 +136,6 @@ def test_an_op_that_is_not_traced_leaves_the_limit():
     assert torch._dynamo.config.recompile_limit == limit
 
 
-
-
 def test_a_trace_under_way_is_not_given_the_new_revision():
     """A thread compiles while another redefines: the code that was traced from the old definition is not kept."""
     define("guarded_meanwhile", 2.0)
@@ -194,5 +192,3 @@ def test_a_redefinition_does_not_wait_forever(monkeypatch):
             thread.join(30)
     define("guarded_patience", 4.0)
     assert compiled(x).tolist() == [4.0] * 3
-
-

@@ -1,5 +1,5 @@
-// trace_hook.h: telling Python what torch traces, so that compiled code is guarded on the definitions
-// that it was made from; see oneop/authoring/keys/guards.py.
+// trace_hook.h: telling Python what torch traces, so that compiled code is guarded on the
+// definitions that it was made from; see oneop/authoring/keys/guards.py.
 #pragma once
 
 #include <Python.h>

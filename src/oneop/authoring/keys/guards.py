@@ -21,7 +21,6 @@ from typing import Any
 
 from oneop.runtime.core import core, loaded_libraries
 
-
 #: How long a registration waits for a thread that compiles. That thread may itself wait for whoever registers.
 LOCK_SECONDS = 60.0
 
@@ -140,8 +139,8 @@ def change_revisions(names: Iterable[str]) -> None:
 def _change(dynamo: Any, names: list[str]) -> None:
     libraries = {name: digest for name, (digest, _) in loaded_libraries.items()}
     if revisions.change(names, libraries) and dynamo is not None:
-        # torch stops compiling a function after this many attempts. They are for what the program does, sizes and types,
-        # so a redefinition brings one of its own.
+        # torch stops compiling a function after this many attempts. They are for what the program does, sizes and
+        # types, so a redefinition brings one of its own.
         dynamo.config.recompile_limit += 1
 
 
