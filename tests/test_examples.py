@@ -1,8 +1,6 @@
 """Every example runs as it stands, in a process and a folder of its own."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,16 +13,9 @@ FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir() and path.n
 @pytest.mark.parametrize(
     "path", [*sorted(EXAMPLES.glob("*.py")), *sorted(EXAMPLES.glob("*/*.py"))], ids=lambda path: path.name
 )
-def test_example_runs(path, tmp_path):
-    result = subprocess.run(
-        [sys.executable, str(path)],
-        cwd=tmp_path,
-        env={"TORCH_CUDA_ARCH_LIST": "9.0", **os.environ, "PYTHONPATH": str(ROOT / "src")},  # one is enough here
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def test_example_runs(path, tmp_path, run_program):
+    architecture = os.environ.get("TORCH_CUDA_ARCH_LIST", "9.0")  # one is enough here
+    result = run_program(path, cwd=tmp_path, env={"TORCH_CUDA_ARCH_LIST": architecture})
     assert result.returncode == 0, result.stderr
     assert result.stdout
     assert not list(tmp_path.iterdir()), "an example writes to the cache only"

@@ -74,6 +74,7 @@ def main(fail_on_rank):
         if dist.get_rank() == 0:
             print(f"{world} ranks, mesh {tuple(mesh.shape)}, {what}: losses {[round(float(one), 6) for one in losses]}")
             print("losses and parameters are those of one process")
+    dist.barrier()  # so that no rank ends while a thread of gloo still holds the tensors of its last collective
     dist.destroy_process_group()
 
 

@@ -71,6 +71,7 @@ def main():
         if dist.get_rank() == 0:
             text = [round(float(one), 6) for one in losses]
             print(f"{dist.get_world_size()} ranks, {what}: losses {text}, as in one process")
+    dist.barrier()  # so that no rank ends while a thread of gloo still holds the tensors of its last collective
     dist.destroy_process_group()
 
 

@@ -307,6 +307,8 @@ def main():
         print(traceback.format_exc()[-3500:], flush=True)
         os._exit(1)  # the others wait for this rank
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # without Python's end, which may abort: see ABORT_OF_GLOO in tests/conftest.py
 
 
 def run_ranks(folder, world, meshes, seed, eager, compiled, limit=280):

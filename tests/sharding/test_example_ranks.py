@@ -1,8 +1,5 @@
 """The examples on several ranks: the other number of processes than the one that tests/test_examples.py runs."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,14 +8,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("example", ["tensor_parallel", "vocabulary_parallel"])
-def test_on_two_ranks(example):
-    result = subprocess.run(
-        [sys.executable, ROOT / "examples" / example / "train.py", "--ranks", "2"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+def test_on_two_ranks(example, run_program):
+    program = ROOT / "examples" / example / "train.py"
+    result = run_program(program, "--ranks", "2", env={"OMP_NUM_THREADS": "1"})
     assert result.returncode == 0, result.stderr[-3000:]
     assert "2 ranks" in result.stdout and "eager: losses" in result.stdout and "compiled: losses" in result.stdout

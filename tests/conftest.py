@@ -1,0 +1,36 @@
+"""What tests in several folders use."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+#: Printed when a thread of gloo drops the last reference to a tensor while Python ends, which aborts the process: a fault
+#: of torch (pytorch/pytorch#190489). DTensor's caches keep process groups alive to the end, so a program that calls
+#: destroy_process_group() can meet it too. It is rare: this project has seen it once.
+ABORT_OF_GLOO = "terminate called without an active exception"
+
+
+@pytest.fixture
+def run_program():
+    """Run a program of this checkout that may start ranks with gloo; a second time if gloo aborted at its end."""
+
+    def run(*command, env=None, **options):
+        arguments = {
+            "env": {**os.environ, "PYTHONPATH": str(ROOT / "src"), **(env or {})},
+            "capture_output": True,
+            "text": True,
+            "timeout": 300,
+            "check": False,
+            **options,
+        }
+        result = subprocess.run([sys.executable, *command], **arguments)
+        if result.returncode and ABORT_OF_GLOO in result.stderr:
+            result = subprocess.run([sys.executable, *command], **arguments)
+        return result
+
+    return run
