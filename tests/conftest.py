@@ -9,9 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-#: Printed when a thread of gloo drops the last reference to a tensor while Python ends, which aborts the process: a fault
-#: of torch (pytorch/pytorch#190489). DTensor's caches keep process groups alive to the end, so a program that calls
-#: destroy_process_group() can meet it too. It is rare: this project has seen it once.
+#: Printed when a thread of gloo drops the last reference to a tensor while Python ends, which aborts the process: a
+#: fault of torch (pytorch/pytorch#190489). DTensor's caches keep process groups alive to the end, so a program that
+#: calls destroy_process_group() can meet it too. It is rare: this project has seen it once.
 ABORT_OF_GLOO = "terminate called without an active exception"
 
 
