@@ -1,6 +1,7 @@
 // units/calls.cpp: a unit of the core's build: what torch knows of ops, and what runs a call.
 #include "torch_host/calls/calls.cpp"
 
+#include "torch_host/calls/arranged.cpp"
 #include "torch_host/calls/compute.cpp"
 #include "torch_host/calls/fallback.cpp"
 #include "torch_host/calls/part_call.cpp"

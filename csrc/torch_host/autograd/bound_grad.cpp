@@ -74,6 +74,10 @@ const RecordedCall& recorded(const GradStep& step) {
 
 }  // namespace
 
+std::shared_ptr<const Backward> Backward::of(std::shared_ptr<const GradPlan> plan) {
+  return BoundGradPlan::bind(std::move(plan));
+}
+
 std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const GradPlan> plan) {
   auto bound = std::make_shared<BoundGradPlan>(plan);
   for (const GradStep& step : plan->steps) {

@@ -40,10 +40,7 @@ bool DirectCall::prepare() {
     return false;
   }
   LastCall& last = cache_.call(op_.id());
-  if (last.plan == nullptr || &last.plan->record() != &record_ || last.key != key_) {
-    return false;
-  }
-  if (has_tangents(tensors_)) {
+  if (has_tangents(tensors_) || !find_call(&last)) {
     return false;
   }
   plan_ = last.plan;
@@ -55,6 +52,21 @@ bool DirectCall::prepare() {
     any |= tensor->requires_grad();
   }
   return !any || find_gradient(&last);
+}
+
+// Makes this call the thread's last one, if it is not already.
+bool DirectCall::find_call(LastCall* last) {
+  if (last->plan != nullptr && &last->plan->record() == &record_ && last->key == key_) {
+    return true;
+  }
+  std::shared_ptr<const CallPlan> plan = record_.plans->find(key_);
+  if (plan == nullptr) {
+    return false;
+  }
+  replaced_call_.plan = std::exchange(last->plan, std::move(plan));
+  replaced_call_.grad = std::exchange(last->grad, nullptr);
+  last->key = key_;
+  return true;
 }
 
 bool DirectCall::find_gradient(LastCall* last) {
@@ -84,9 +96,14 @@ bool DirectCall::find_gradient(LastCall* last) {
     for (uint8_t need : needs_) {
       key.push_back(need);
     }
-    const LastGrad& grad = cache_.grad(op_.id());
+    LastGrad& grad = cache_.grad(op_.id());
     if (grad.record.get() != &record_ || grad.key != key) {
-      return false;
+      const std::shared_ptr<const GradPlan> plan = record_.grad_plans->find(key);
+      if (plan == nullptr) {
+        return false;
+      }
+      replaced_grad_ =
+          std::exchange(grad, {plan_->record().shared_from_this(), key, Backward::of(plan)});
     }
     last->grad = grad.plan;
     last->needs.assign(needs_.begin(), needs_.end());

@@ -9,11 +9,14 @@
 namespace oneop {
 
 // The parts of a call are added in the order of the schema. If this thread made the same call of
-// this op last, what it found out then serves again; anything else goes through the dispatcher.
+// this op last, or the record has a plan for it, then that serves again; anything else goes through
+// the dispatcher.
 //
-// Ownership. The caller keeps the tensors until end() has returned. From the constructor to
-// prepare() no Python and no op runs on this thread, so a borrowed record and the buffer of the key
-// stay as they are. From prepare() on the plan is held, and with it the record and its layout.
+// Ownership. The caller keeps the tensors until end() has returned. From the constructor to the end
+// of prepare() no Python, no op and no destructor of an author's object runs on this thread, so a
+// borrowed record and the buffer of the key stay as they are: what prepare() replaces in the
+// thread's cache is destroyed with this object. From prepare() on the plan is held, and with it the
+// record and its layout.
 class DirectCall {
  public:
   DirectCall(const TorchOp& op, const OpRecord& record);
@@ -35,8 +38,11 @@ class DirectCall {
   OutputTensors& end();
 
  private:
+  bool find_call(LastCall* last);
   bool find_gradient(LastCall* last);
 
+  LastCall replaced_call_;
+  LastGrad replaced_grad_;
   const TorchOp& op_;
   const OpRecord& record_;
   const Layout& layout_;

@@ -30,6 +30,8 @@ using PtrOf = std::shared_ptr<T>;
 struct Backward {
   explicit Backward(std::shared_ptr<const GradPlan> grad_plan) : plan(std::move(grad_plan)) {}
   virtual ~Backward() = default;
+  // For the steps of a plan; see bound_grad.h.
+  static std::shared_ptr<const Backward> of(std::shared_ptr<const GradPlan> plan);
 
   // `blobs` has room for all of the plan's, with the saved tensors in their places. `wanted` has a
   // flag for each input; empty means all.

@@ -13,6 +13,7 @@
 
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
+#include "torch_host/calls/arranged.h"
 #include "torch_host/calls/fallback.h"
 #include "torch_host/calls/results.h"
 #include "torch_host/calls/symbolic.h"
@@ -46,49 +47,6 @@ at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
   }
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
 }
-
-// The input tensors as kernels want them: contiguous unless the op takes any strides.
-class Arranged {
- public:
-  Arranged(const Layout& layout, const CallTensors& call) {
-    const bool any_strides = layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
-    size_t at = 0;
-    for (size_t a = 0; a < layout.inputs.size(); ++a) {
-      const bool is_mutable = layout.op->input_traits[a].is_mutable;
-      const bool on_host = layout.op->inputs[a].on_host;
-      for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-        const at::Tensor& tensor = *call.tensors[at];
-        if (on_host && !tensor.is_cpu()) {
-          copies_.push_back(tensor.to(c10::kCPU).contiguous());
-          data_.push_back(copies_.back().mutable_data_ptr());
-        } else if (any_strides || tensor.is_contiguous()) {
-          data_.push_back(pointer(tensor, is_mutable));
-        } else {
-          copies_.push_back(tensor.contiguous());
-          data_.push_back(copies_.back().mutable_data_ptr());
-          if (is_mutable) {
-            write_back_.emplace_back(&tensor, copies_.size() - 1);
-          }
-        }
-      }
-    }
-  }
-  c10::SmallVector<void*, 12>& data() { return data_; }
-  const OutputTensors& copies() const { return copies_; }
-  void write_back() {
-    for (const auto& [tensor, copy] : write_back_) {
-      tensor->copy_(copies_[copy]);
-    }
-  }
-
- private:
-  static void* pointer(const at::Tensor& tensor, bool is_mutable) {
-    return is_mutable ? tensor.mutable_data_ptr() : const_cast<void*>(tensor.const_data_ptr());
-  }
-  c10::SmallVector<void*, 12> data_;
-  OutputTensors copies_;
-  c10::SmallVector<std::pair<const at::Tensor*, size_t>, 2> write_back_;
-};
 
 // Scratch memory from torch's allocator of the device, on its current stream.
 class DeviceScratch final : public ScratchPool {

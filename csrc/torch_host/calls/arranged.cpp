@@ -1,0 +1,121 @@
+// arranged.cpp: see arranged.h.
+#include "torch_host/calls/arranged.h"
+
+#include <ATen/EmptyTensor.h>
+
+#include "torch_host/memory/small_cache.h"
+
+namespace oneop {
+namespace {
+
+constexpr int64_t kMostDims = 8;
+
+// Copies the elements of a strided tensor one after the other, the last dimension fastest. All
+// sizes are positive.
+template <typename Element>
+void copy_elements(const at::Tensor& tensor, void* target) {
+  const c10::IntArrayRef sizes = tensor.sizes();
+  const c10::IntArrayRef strides = tensor.strides();
+  const int64_t inner = tensor.dim() - 1;
+  const int64_t count = sizes[inner];
+  const int64_t step = strides[inner];
+  int64_t index[kMostDims] = {};
+  const auto* row = static_cast<const Element*>(tensor.const_data_ptr());
+  auto* next = static_cast<Element*>(target);
+  while (true) {
+    for (int64_t i = 0; i < count; ++i) {
+      next[i] = row[i * step];
+    }
+    next += count;
+    int64_t dim = inner - 1;
+    while (dim >= 0 && index[dim] == sizes[dim] - 1) {
+      row -= strides[dim] * index[dim];
+      index[dim] = 0;
+      --dim;
+    }
+    if (dim < 0) {
+      return;
+    }
+    ++index[dim];
+    row += strides[dim];
+  }
+}
+
+struct Pair {
+  int64_t first;
+  int64_t second;
+};
+
+bool is_small(const at::Tensor& tensor) {
+  const size_t bytes = tensor.numel() * tensor.itemsize();
+  return bytes - 1 < kSmallCacheMaximum &&  // not for 0, which wraps
+         tensor.is_cpu() && tensor.dim() >= 1 && tensor.dim() <= kMostDims &&
+         tensor.layout() == c10::kStrided && !tensor.is_conj() && !tensor.is_neg();
+}
+
+}  // namespace
+
+at::Tensor contiguous_copy(const at::Tensor& tensor) {
+  if (!is_small(tensor)) {
+    return tensor.contiguous();
+  }
+  constexpr c10::DispatchKeySet cpu(c10::DispatchKey::CPU);
+  at::Tensor copy = at::detail::empty_generic(tensor.sizes(), small_cache(), cpu,
+                                              tensor.scalar_type(), std::nullopt);
+  void* data = copy.mutable_data_ptr();
+  switch (tensor.itemsize()) {
+    case 1:
+      copy_elements<int8_t>(tensor, data);
+      return copy;
+    case 2:
+      copy_elements<int16_t>(tensor, data);
+      return copy;
+    case 4:
+      copy_elements<int32_t>(tensor, data);
+      return copy;
+    case 8:
+      copy_elements<int64_t>(tensor, data);
+      return copy;
+    case 16:
+      copy_elements<Pair>(tensor, data);
+      return copy;
+    default:
+      return tensor.contiguous();
+  }
+}
+
+Arranged::Arranged(const Layout& layout, const CallTensors& call) {
+  const bool any_strides = layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
+  size_t at = 0;
+  for (size_t a = 0; a < layout.inputs.size(); ++a) {
+    const bool is_mutable = layout.op->input_traits[a].is_mutable;
+    const bool on_host = layout.op->inputs[a].on_host;
+    for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
+      const at::Tensor& tensor = *call.tensors[at];
+      if (on_host && !tensor.is_cpu()) {
+        add_copy(tensor.to(c10::kCPU).contiguous());
+      } else if (any_strides || tensor.is_contiguous()) {
+        data_.push_back(is_mutable ? tensor.mutable_data_ptr()
+                                   : const_cast<void*>(tensor.const_data_ptr()));
+      } else {
+        add_copy(contiguous_copy(tensor));
+        if (is_mutable) {
+          write_back_.emplace_back(&tensor, copies_.size() - 1);
+        }
+      }
+    }
+  }
+}
+
+void Arranged::add_copy(at::Tensor copy) {
+  copies_.push_back(std::move(copy));
+  data_.push_back(copies_.back().mutable_data_ptr());
+}
+
+void Arranged::write_back() {
+  for (const auto& [tensor, copy] : write_back_) {
+    tensor->copy_(copies_[copy]);
+  }
+}
+
+}  // namespace oneop
