@@ -245,7 +245,10 @@ def _update(
     watches = [watch for watch in context.watches if watch.is_grad]
     targets = [*leaves.values(), *(watch.blob for watch in watches)]
     if not loss.requires_grad:
-        raise ArgumentError(f'job "{context.job}": the loss does not depend on any trainable variable')
+        raise ArgumentError(
+            f'job "{context.job}": the loss does not depend on any trainable variable\n'
+            "  compute it from oneop.get_variable(name, shape), with trainable=True"
+        )
     seed = torch.full_like(loss, optimizer.loss_scale)
     derivatives = torch.autograd.grad(loss, targets, seed, allow_unused=True)
     if view is not None:

@@ -165,7 +165,10 @@ class Adam(Optimizer):
         """Take the schedule and Adam's constants. Bias correction, off by default OneFlow, is always on."""
         super().__init__(lr_scheduler, loss_scale_factor, grad_clipping)
         if not do_bias_correction:
-            raise ArgumentError(f"{type(self).__name__}: do_bias_correction=False is not supported")
+            raise ArgumentError(
+                f"{type(self).__name__}: do_bias_correction=False is not supported\n"
+                "  leave it out: moments are always corrected"
+            )
         self._betas, self._epsilon, self._weight_decay = (
             (float(beta1), float(beta2)),
             float(epsilon),

@@ -33,7 +33,9 @@ def get_variable(
     if not name.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in name):
         raise ArgumentError(f"get_variable: the name {name!r} is not valid Unicode, a checkpoint could not hold it")
     if shape is None:
-        raise ArgumentError(f'get_variable("{name}"): it needs a shape')
+        raise ArgumentError(
+            f'get_variable("{name}"): it needs a shape\n  name it: get_variable("{name}", shape=(2, 3))'
+        )
     if regularizer is not None:
         raise ArgumentError(
             f'get_variable("{name}"): regularizers are not supported\n  use weight_decay of the optimizer'
@@ -58,5 +60,8 @@ def watch_diff(blob: torch.Tensor, callback: Callable[..., object] = print) -> N
     """Call `callback` with the gradient of the loss with respect to a blob after each run of a train job."""
     context = require_context("watch_diff")
     if not context.is_train:
-        raise ArgumentError(f'job "{context.job}": watch_diff needs gradients, which a predict job does not compute')
+        raise ArgumentError(
+            f'job "{context.job}": watch_diff needs gradients, which a predict job does not compute\n'
+            '  make it global_function(type="train")'
+        )
     context.watches.append(Watch(blob, callback, is_grad=True))

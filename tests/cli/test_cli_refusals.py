@@ -1,0 +1,50 @@
+"""What commands refuse, each with its text and status."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (["bench", "x", "--sizes", "some"], "expected numbers such as 1e3,1e6, found 'some'"),
+        (["bench", "x", "--sizes", "0"], "sizes are at least 1"),
+        (["bench", "x", "--dtype", "quaternion"], "--dtype: expected a dtype such as float32, found 'quaternion'"),
+        (["gen", "a.td", "some_op"], "expected definitions (.td, .yaml) only, or an op or path that is loaded"),
+        (["gen", "one_op", "other_op"], "expected one op or path, found 2"),
+        (["new", "op", "--kernels", "fortran"], "--kernels: expected some of "),
+        (["new", "a b"], "'a b' cannot be the name of an op\n  expected letters, digits and underscores: my_op"),
+    ],
+)
+def test_arguments(oneop, arguments, text):
+    status, out, err = oneop(*arguments)
+    assert status != 0 and out == ""
+    assert text in err
+
+
+def test_a_project_that_is_there(oneop, tmp_path):
+    (tmp_path / "my_op").mkdir()
+    status, _, err = oneop("new", "my_op", "--dir", tmp_path)
+    assert status != 0
+    assert f"{tmp_path / 'my_op'} is there already\n  choose another name, or another folder with --dir" in err
+
+
+def test_a_file_of_no_kind(oneop, tmp_path):
+    (tmp_path / "ops.txt").write_text("")
+    status, _, err = oneop("check", tmp_path / "ops.txt")
+    assert status != 0
+    assert f"cannot load {tmp_path / 'ops.txt'}\n  expected a source (" in err
+    assert "a library (.so), a program (.py), an op module, or a folder whose pyproject.toml has entry points" in err
+
+
+def test_cards_of_nothing(oneop, monkeypatch):
+    monkeypatch.setattr("oneop.plugins.load_plugins", lambda: None)
+    monkeypatch.setattr("oneop.registry.list_ops", lambda: [])
+    status, _, err = oneop("card", "--all")
+    assert status != 0 and "there are no ops\n  load some: --load PATH" in err
+
+
+def test_a_result_of_another_format(oneop, tmp_path):
+    (tmp_path / "a.json").write_text('{"format": 99}')
+    status, _, err = oneop("bench", "--compare", tmp_path / "a.json", tmp_path / "a.json")
+    assert status != 0
+    assert f"{tmp_path / 'a.json'} is no result of `oneop bench --save`: another format" in err
