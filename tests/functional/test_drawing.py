@@ -335,7 +335,7 @@ def test_bytes_and_complex_attributes_by_every_route(data):
     assert torch.equal(call(x), expected)
     for route in ("aot_eager", "dynamic", "make_fx", "export"):
         assert torch.equal(ROUTES[route](call, x)(x), expected), route
-    from oneop.runtime.core import text_of_bytes
+    from oneop.runtime.traced_calls import text_of_bytes
 
     overload = torch.ops.oneop.fr_values.default
     assert torch.equal(overload(x, data=text_of_bytes(data), z=z), expected)

@@ -15,6 +15,7 @@ from oneop.authoring.keys import cache_keys
 from oneop.authoring.rules import batching, effects, independence
 from oneop.jobs.planning import passes
 from oneop.runtime import core as _runtime
+from oneop.runtime import traced_calls
 
 
 def _patched(target: Any, name: str, value: Any) -> Any:
@@ -98,7 +99,7 @@ def dropped_effects() -> Iterator[None]:
 @contextlib.contextmanager
 def attributes_lost() -> Iterator[None]:
     """Compiled calls use the defaults of attributes that have one."""
-    original = _runtime._traced_call
+    original = traced_calls.traced_call
 
     def wrong(op: Any, /, *inputs: Any, **arguments: Any) -> Any:
         info = _runtime.core().op_info(op.__name__)

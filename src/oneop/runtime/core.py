@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.errors import ArgumentError, OpNotFoundError, described
-from oneop.model.dtypes import DTYPES
 from oneop.runtime.modes import untraced, without_modes
+from oneop.runtime.traced_calls import TraceNames, traced_call
 from oneop.settings import settings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _load_core() -> Any:
             return _loading  # a hook asks for it
         _loading = module = _import_core()
         try:
-            module.set_traced_call(_traced_call)
+            module.set_traced_call(traced_call)
             _apply_setting("cpu_fallback")
             _apply_setting("sync_kernels")
             done = 0
@@ -150,98 +150,6 @@ def tell_defined(names: Iterable[str]) -> None:
             hook(names)
 
 
-trace_hooks: list[Callable[[], None]] = []  # called when torch.compile traces a call of an op
-
-
-def note_trace() -> int:
-    """Tell the hooks. torch.compile runs this while it traces, and takes the result for a constant."""
-    for hook in trace_hooks:
-        hook()
-    return 0
-
-
-note_trace._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch.compiler.assume_constant_result
-
-
-def _traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
-    """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
-    plan: _TraceNames = op._trace_names  # type: ignore[attr-defined]
-    positional = list(inputs) + [None] * (len(plan.lists) - len(inputs))
-    attrs = {}
-    for name, value in arguments.items():
-        if name in plan.positions:
-            positional[plan.positions[name]] = value
-        else:
-            if name in plan.dtype_lists:
-                value = [DTYPE_CODES[dtype] for dtype in value]
-            elif name in plan.bytes:
-                value = text_of_bytes(value)
-            attrs[plan.attrs.get(name, name)] = value
-    for i, is_list in enumerate(plan.lists):
-        value = positional[i]
-        if is_list and value is None:
-            positional[i] = []
-        elif is_list and not isinstance(value, (list, tuple)):
-            positional[i] = [value]
-        elif not is_list and isinstance(value, (list, tuple)):
-            positional[i] = value[0] if value else None
-    results = op.overload(*positional, **attrs)
-    note_trace()  # after the call, which has torch look at all of its tensors
-    if plan.returns_nothing:
-        return ()  # as a call that is not traced; torch's own value is None
-    return tuple(results) if plan.returns_list else results
-
-
-def text_of_bytes(value: bytes | str) -> str:
-    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/engine/ops/values.h."""
-    data = value.encode() if isinstance(value, str) else value
-    text = data.decode("utf-8", "surrogateescape")
-    return "".join(
-        chr(ord(char) - 0xDC00 + 0xF700)
-        if "\udc80" <= char <= "\udcff"
-        else "".join(chr(0xF700 + byte) for byte in char.encode())
-        if "\uf700" <= char <= "\uf7ff"
-        else char
-        for char in text
-    )
-
-
-# Dynamo calls it while it traces: what torch.compiler.assume_constant_result sets, without importing dynamo.
-text_of_bytes._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-#: torch's numbers of dtypes, for lists of them, which its schemas do not have.
-DTYPE_CODES = {getattr(torch, dtype.name): dtype.number for dtype in DTYPES}
-
-
-_BY_NUMBER = {code: dtype for dtype, code in DTYPE_CODES.items()}
-
-
-def dtypes_of(kind: str, value: Any) -> Any:
-    """Return an attribute of this type with dtypes in place of torch's numbers of them, which its schemas give."""
-    if kind == "dtype" and isinstance(value, int):
-        return _BY_NUMBER[value]
-    if kind == "list of dtype":
-        return [_BY_NUMBER.get(number, number) for number in value]
-    return value
-
-
-class _TraceNames:
-    """How the arguments of one op are called, by its author and in its schema."""
-
-    def __init__(self, info: _core.OpInfo, schema: torch.FunctionSchema) -> None:
-        names = [argument.name for argument in schema.arguments]
-        count = len(info["inputs"])
-        self.lists = [arg["count"] != 1 or arg["count_is_minimum"] for arg in info["inputs"]]
-        self.positions = {name: i for i, name in enumerate(names[:count])}
-        self.positions.update({arg["name"]: i for i, arg in enumerate(info["inputs"])})
-        self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
-        self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
-        self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
-        self.returns_list = has_open_outputs(info)
-        self.returns_nothing = not info["outputs"]
-
-
 def find_op(name: str) -> _core.Op:
     """Return the callable of this op. Raises `OpNotFoundError`, with the nearest name, if there is none."""
     op = _ops.get(name)
@@ -276,7 +184,7 @@ def _make_op(name: str) -> _core.Op:
     op.__module__ = "oneop.ops"
     op.__signature__ = _signature(info)
     op.__doc__ = _doc(info)
-    op._trace_names = _TraceNames(info, overload._schema)
+    op._trace_names = TraceNames(info, overload._schema, has_open_outputs(info))
     return op  # type: ignore[no-any-return]
 
 

@@ -22,7 +22,8 @@ from torch.distributed.tensor import DTensor, Partial, Replicate
 
 from oneop.errors import ArgumentError
 from oneop.registry import OpDef, get_op
-from oneop.runtime.core import dtypes_of, find_op
+from oneop.runtime.core import find_op
+from oneop.runtime.dtype_numbers import dtypes_of
 from oneop.runtime.modes import without_modes
 from oneop.sbp import split_axis
 from oneop.sharding import dtensor

@@ -13,7 +13,8 @@ import torch
 
 from oneop.errors import ArgumentError
 from oneop.registry import OpDef
-from oneop.runtime.core import DTYPE_CODES, core
+from oneop.runtime.core import core
+from oneop.runtime.dtype_numbers import DTYPE_CODES
 from oneop.sbp import Sbp, of_placements
 from oneop.sharding.random import is_random
 

@@ -19,7 +19,8 @@ from torch.distributed.tensor.placement_types import Placement, Shard, _StridedS
 
 from oneop.errors import ArgumentError, OneopError, SbpError
 from oneop.registry import OpDef
-from oneop.runtime.core import DTYPE_CODES, core
+from oneop.runtime.core import core
+from oneop.runtime.dtype_numbers import DTYPE_CODES
 from oneop.sbp import NO_MEAN, PARTIAL_SUM, SPLIT, Sbp, has_no_mean, of_placements, split_axis
 from oneop.sbp import placements as placements_of
 from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape

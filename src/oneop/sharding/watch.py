@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from oneop.errors import ShardingError
 from oneop.runtime.after_import import after_import
-from oneop.runtime.core import after_defining, core, trace_hooks
+from oneop.runtime.core import after_defining, core
+from oneop.runtime.traced_calls import trace_hooks
 from oneop.sharding import switched_off
 from oneop.sharding.waiting import wait
 

@@ -144,9 +144,9 @@ class Subject:
 
     def call_overload(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Call it as torch does, whatever kind of tensors these are."""
-        from oneop.runtime.core import _traced_call
+        from oneop.runtime.traced_calls import traced_call
 
-        return _traced_call(self.call, *inputs, **attrs)
+        return traced_call(self.call, *inputs, **attrs)
 
     def torch_args(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return all arguments of the torch op, defaults filled in."""

@@ -29,7 +29,8 @@ from oneop.authoring.keys.captures import captured, guard_captured, used_by_kern
 from oneop.authoring.keys.guards import change_revisions, guard_cached, guard_op
 from oneop.authoring.keys.identity import identity_of, identity_of_all
 from oneop.runtime.after_import import after_import
-from oneop.runtime.core import after_defining, after_loading, core, trace_hooks
+from oneop.runtime.core import after_defining, after_loading, core
+from oneop.runtime.traced_calls import trace_hooks
 
 
 def ops_in(graph_module: torch.fx.GraphModule | None) -> list[str]:

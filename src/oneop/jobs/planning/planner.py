@@ -30,7 +30,8 @@ from oneop.jobs.planning.schema import (
     tensors_of,
 )
 from oneop.jobs.planning.trace import TracedJob
-from oneop.runtime.core import core, dtypes_of
+from oneop.runtime.core import core
+from oneop.runtime.dtype_numbers import dtypes_of
 
 FOREVER = 1 << 60
 

@@ -1,0 +1,103 @@
+"""A compiled call takes the attributes that an eager call takes, as the same values, and refuses the others alike."""
+
+import decimal
+import enum
+import fractions
+
+import numpy as np
+import pytest
+import torch
+
+import oneop
+from oneop.registry import isolated
+
+
+class Three(enum.IntEnum):
+    VALUE = 3
+
+
+class Text(str):
+    pass
+
+
+class Index:
+    def __index__(self):
+        return 5
+
+
+class Float:
+    def __float__(self):
+        return 2.5
+
+
+VALUES = {
+    "i": [1, 7, -3, 2**63 - 1, True, 1.0, "1", None, np.int64(3), np.int8(3), Three.VALUE, Index(), torch.tensor(4)],
+    "f": [0.1, 3, True, "x", float("nan"), float("inf"), 1e300, None, np.float32(0.1), np.float64(0.1), Float()],
+    "f ": [torch.tensor(0.5), fractions.Fraction(1, 3), decimal.Decimal("0.5")],
+    "b": [True, False, 1, 0, np.bool_(True), "True", None],
+    "s": ["a", "", "é", Text("q"), b"a", 1, None],
+    "l": [[1, 2], (3,), [], range(3), torch.Size([3, 4]), np.array([1, 2]), [np.int64(1)], [True, 2], [1.0], 5, None],
+    "fl": [[0.5], [1, 2.5], (), np.array([0.5]), [np.float32(0.1)], [True], 0.5],
+    "c": [1j, 2.5, 3, complex(float("inf"), 0), np.complex64(1j), "1j"],
+    "d": [torch.float32, torch.int64, np.float32, "float32", 6],
+    "nope": [1],
+}
+CASES = [(name.strip(), value) for name, values in VALUES.items() for value in values]
+seen = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def op():
+    with isolated():
+        schema = "routes_op(Tensor x, *, int i=1, float f=0.1, bool b=False, str s='a', int[] l=[1, 2], "
+        schema += "float[] fl=[0.5], complex c=0j, dtype d=torch.float32) -> Tensor"
+        op = oneop.define(schema, infer="elementwise")
+
+        @op.register_kernel("cpu")
+        def kernel(x, i, f, b, s, l, fl, c, d):  # noqa: E741
+            seen.append(repr((i, f, b, s, list(l), list(fl), c, d)))
+            return x * 1
+
+        yield op
+
+
+def observe(call):
+    """What the kernel got, or the class and the text of what was raised."""
+    seen.clear()
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return seen[-1]
+
+
+@pytest.mark.parametrize("name, value", CASES, ids=[f"{name}-{i}" for i, (name, _) in enumerate(CASES)])
+def test_compiled_as_eager(name, value):
+    x = torch.ones(2)
+    eager = observe(lambda: oneop.ops.routes_op(x, **{name: value}))
+    compiled = torch.compile(lambda x: oneop.ops.routes_op(x, **{name: value}), backend="aot_eager")
+    assert observe(lambda: compiled(x)) == eager
+
+
+def test_an_int_of_more_than_64_bits_is_refused():
+    compiled = torch.compile(lambda x: oneop.ops.routes_op(x, i=2**63), backend="aot_eager")
+    for call in (compiled, lambda x: oneop.ops.routes_op(x, i=2**63)):
+        assert observe(lambda call=call: call(torch.ones(2)))[0] in ("TorchRuntimeError", "ArgumentError")
+
+
+def test_a_graph_that_must_be_whole_says_why_it_is_not():
+    compiled = torch.compile(lambda x: oneop.ops.routes_op(x, i=np.int64(3)), backend="aot_eager", fullgraph=True)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="an attribute of the op is not plain"):
+        compiled(torch.ones(2))
+
+
+def test_plain_attributes_do_not_break_the_graph():
+    """Sizes of the inputs too, which are symbols while torch traces."""
+
+    def program(x):
+        return oneop.ops.routes_op(x, i=x.shape[0], f=x.shape[0] * 0.5, l=[x.shape[0], 2], fl=(0.5, x.shape[0] * 1.0))
+
+    compiled = torch.compile(program, backend="aot_eager", fullgraph=True, dynamic=True)
+    for size in (2, 5, 9):
+        x = torch.ones(size)
+        assert observe(lambda x=x: compiled(x)) == observe(lambda x=x: program(x))
