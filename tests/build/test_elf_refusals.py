@@ -4,7 +4,8 @@ import struct
 
 import pytest
 
-from oneop._build.elf import _Reader, read_elf as read_elf
+from oneop._build.elf import _Reader
+from oneop._build.elf import read_elf as read_elf
 from oneop.errors import AuditError
 
 
