@@ -1,4 +1,4 @@
-"""What these tests share: own registries for each test, and ranks that run all cases of sharded_cases.py once."""
+"""What these tests share: own registries for each test, and ranks that run all cases of cases/ once."""
 
 import json
 import os

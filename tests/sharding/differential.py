@@ -207,7 +207,7 @@ def outputs_of(results):
 def one_call(run, tensors, attrs, draw, mesh, backward, what):
     """Run a call on whole tensors and on DTensors and compare. Returns False where the op refuses the whole call."""
     import torch
-    from sharded_cases import spread
+    from cases import spread
     from torch.distributed.tensor import Replicate, distribute_tensor
 
     placed = [draw.placements(tensor, mesh) for tensor in tensors]

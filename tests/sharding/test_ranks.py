@@ -1,14 +1,14 @@
-"""Real processes with gloo: every case of sharded_cases.py on 2 devices, on 4, and on a grid of 2 by 2."""
+"""Real processes with gloo: every case of cases/ on 2 devices, on 4, and on a grid of 2 by 2."""
 
+import cases
 import pytest
-import sharded_cases
 
 MESHES = {2: ["2"], 4: ["4", "2x2"]}
 ALL = [
     pytest.param(world, f"{mesh}-{name}", id=f"{mesh}-{name}")
     for world, meshes in MESHES.items()
     for mesh in meshes
-    for name, case in sharded_cases.CASES.items()
+    for name, case in cases.CASES.items()
     if mesh.count("x") + 1 in case.dims
 ]
 

@@ -27,14 +27,14 @@ def main():
         world_size=int(world),
         timeout=datetime.timedelta(seconds=60),
     )
-    import sharded_cases
+    import cases
     from torch.distributed.device_mesh import init_device_mesh
 
     results = {}
     for text in meshes:
         mesh = init_device_mesh("cpu", tuple(int(size) for size in text.split("x")))
-        for name, case in sharded_cases.CASES.items():
-            if sharded_cases.fits(case, mesh) and os.environ.get("SHARDED_CASES", "") in name:
+        for name, case in cases.CASES.items():
+            if cases.fits(case, mesh) and os.environ.get("SHARDED_CASES", "") in name:
                 torch.manual_seed(0)
                 try:
                     case(mesh)
