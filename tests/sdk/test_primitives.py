@@ -119,10 +119,12 @@ def test_unary_floats(ops, name):
         for shape in SHAPES:
             # |x| < 1 for the inverse functions, x > 1 for acosh; away from poles of the others
             x = torch.rand(shape, dtype=torch.float64) * 1.8 - 0.9
-            x = (x.abs() + 1.05 if name in {"Acosh", "Trigamma", "Digamma", "Lgamma"} else x * 3 if "a" < name else x)
+            x = x.abs() + 1.05 if name in {"Acosh", "Trigamma", "Digamma", "Lgamma"} else x * 3 if "a" < name else x
             x = x.to(dtype)
             if name not in {"Digamma", "Trigamma", "Lgamma", "Acosh"} and x.numel() > 4:
                 x.view(-1)[:4] = torch.tensor([0.0, torch.nan, torch.inf, -torch.inf])
+            if name == "Gelu":  # torch's own is nan for an infinite float32
+                x = x.nan_to_num(posinf=3.0, neginf=-3.0)
             want = UNARIES[name](x.double() if dtype in FLOATS[2:] else x).to(dtype)
             close(run_unary(ops, name, x), want, dtype)
 

@@ -33,6 +33,10 @@ bool OpDef::has_open_outputs() const {
                      [](const ArgDef& arg) { return arg.is_optional || arg.count_is_minimum; });
 }
 
+std::string packaged_name(const std::string& package, const std::string& name) {
+  return package + "__" + name;
+}
+
 std::string schema_name(const std::string& name) {
   static const std::set<std::string> keywords = {
       "False",   "None",   "True",     "and",      "as",   "assert", "async", "await",

@@ -102,6 +102,7 @@ struct KernelDef {
 
 struct GradDef {
   std::string op_type_name;
+  std::string package;  // whose ops its backward ops are looked up among first, "" if none
   Source source;
   oneop_grad_def abi{};
   std::shared_ptr<void> owner;
@@ -115,6 +116,9 @@ struct ForwardDef {
   Source source;
   std::shared_ptr<const ForwardRule> rule;
 };
+
+// The name of an op that a package ships, "pkg__gelu" for "gelu" of "pkg": torch's have no dots.
+std::string packaged_name(const std::string& package, const std::string& name);
 
 struct FunctionDef;  // functions.h
 

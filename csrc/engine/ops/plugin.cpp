@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "engine/ops/abi_read.h"
 #include "engine/ops/error.h"
@@ -81,8 +82,10 @@ std::shared_ptr<KernelDef> read_kernel(const oneop_kernel_def* def, const std::s
   return kernel;
 }
 
-std::shared_ptr<GradDef> read_grad(const oneop_grad_def* def, const std::string& library) {
+std::shared_ptr<GradDef> read_grad(const oneop_grad_def* def, const std::string& library,
+                                   const std::string& package) {
   auto grad = std::make_shared<GradDef>();
+  grad->package = package;
   grad->abi = take(def);
   grad->op_type_name = text(grad->abi.op_type_name);
   grad->source = {text(grad->abi.file), grad->abi.line, library};
@@ -104,7 +107,36 @@ std::string version(uint32_t major, uint32_t minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-LibraryDefs read_description(const oneop_library& abi, const std::string& library) {
+// Kernels and gradients of ops that the library does not define are for ops of others: these keep
+// their names.
+void put_in_package(const std::string& package, LibraryDefs* defs) {
+  std::set<std::string> own;
+  for (const auto& op : defs->ops) {
+    own.insert(op->name);
+  }
+  const auto rename = [&](std::string* name) {
+    if (own.count(*name) != 0) {
+      *name = packaged_name(package, *name);
+    }
+  };
+  for (const auto& op : defs->ops) {
+    rename(&op->name);
+  }
+  for (const auto& kernel : defs->kernels) {
+    rename(&kernel->op_type_name);
+  }
+  for (const auto& grad : defs->grads) {
+    rename(&grad->op_type_name);
+    if (grad->eager != nullptr) {
+      auto eager = std::make_shared<GradDef>(*grad->eager);
+      eager->op_type_name = grad->op_type_name;
+      grad->eager = std::move(eager);
+    }
+  }
+}
+
+LibraryDefs read_description(const oneop_library& abi, const std::string& library,
+                             const std::string& package) {
   if (abi.mistake != nullptr) {
     throw Error("RegistrationError", text(abi.mistake));
   }
@@ -121,24 +153,28 @@ LibraryDefs read_description(const oneop_library& abi, const std::string& librar
   }
   const int32_t num_grads = checked_count(abi.num_grads, abi.grads, "oneop_library.num_grads");
   for (int32_t i = 0; i < num_grads; ++i) {
-    defs.grads.push_back(read_grad(abi.grads[i], library));
+    defs.grads.push_back(read_grad(abi.grads[i], library, package));
   }
   const int32_t num_eager_grads =
       checked_count(abi.num_eager_grads, abi.eager_grads, "oneop_library.num_eager_grads");
   for (int32_t i = 0; i < num_eager_grads; ++i) {
-    add_eager_grad(read_grad(abi.eager_grads[i], library), &defs.grads);
+    add_eager_grad(read_grad(abi.eager_grads[i], library, package), &defs.grads);
   }
   const int32_t num_functions =
       checked_count(abi.num_functions, abi.functions, "oneop_library.num_functions");
   for (int32_t i = 0; i < num_functions; ++i) {
     defs.functions.push_back(read_function(abi.functions[i], library));
   }
+  if (!package.empty()) {
+    put_in_package(package, &defs);
+  }
   return defs;
 }
 
 }  // namespace
 
-LibraryDefs read_library(const std::string& path, const std::string& library) {
+LibraryDefs read_library(const std::string& path, const std::string& library,
+                         const std::string& package) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     throw Error("LoadError", "cannot load the op library " + path + "\n  " + text(dlerror()));
@@ -172,7 +208,7 @@ LibraryDefs read_library(const std::string& path, const std::string& library) {
                                 version(ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR) + ")");
   }
   try {
-    return read_description(take(handshake.library), library);
+    return read_description(take(handshake.library), library, package);
   } catch (const Error& error) {
     if (std::strcmp(error.cls(), "AbiError") != 0) {
       throw;

@@ -276,6 +276,34 @@ void Registry::commit(Change* change) noexcept {
   epoch_.fetch_add(1, std::memory_order_release);
 }
 
+std::string Registry::resolve(const std::string& name, const std::string& package) const {
+  std::vector<std::string> packages;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!package.empty() && content_.ops.count(packaged_name(package, name)) != 0) {
+      return packaged_name(package, name);
+    }
+    if (content_.ops.count(name) != 0) {
+      return name;
+    }
+    for (const auto& op : content_.ops) {
+      const size_t end = op.first.find("__");
+      if (end != std::string::npos && op.first.compare(end + 2, std::string::npos, name) == 0) {
+        packages.push_back(op.first.substr(0, end));
+      }
+    }
+  }
+  if (packages.size() > 1) {
+    std::string text = "op " + in_quotes(name) + " is in several packages:";
+    for (const std::string& owner : packages) {
+      text += " " + owner;
+    }
+    throw Error("OpNotFoundError", text + "\n  say which one you mean: oneop.ops.packages." +
+                                       packages[0] + "." + name);
+  }
+  return packages.empty() ? name : packaged_name(packages[0], name);
+}
+
 RecordPtr Registry::get(const std::string& name) const {
   const OpSlot* slot = find_slot(name);
   RecordPtr record = slot == nullptr ? nullptr : slot->record();

@@ -39,7 +39,11 @@ class Registry {
   // Makes the change visible, and leaves in it what was replaced, to be destroyed without a lock.
   void commit(Change* change) noexcept;
 
-  RecordPtr get(const std::string& name) const;      // throws OpNotFoundError
+  RecordPtr get(const std::string& name) const;  // throws OpNotFoundError
+  // The whole name of an op that may be given without its package: where no op has this very name,
+  // the one of the only package that has it; `package` is asked first. The name itself if there is
+  // none. Throws OpNotFoundError if several packages have it.
+  std::string resolve(const std::string& name, const std::string& package = "") const;
   OpSlot* find_slot(const std::string& name) const;  // null if unknown
   std::vector<std::string> op_names() const;
   // Another number after each change of any record; cheap enough to ask at every call.

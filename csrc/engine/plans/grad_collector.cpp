@@ -32,8 +32,8 @@ int32_t GradCollector::guard(oneop_grad_sink* sink, oneop_status* status, const 
   }
 }
 
-GradCollector::GradCollector(Frame* frame, GradPlan* plan)
-    : frame_(frame), plan_(plan), blobs_(frame, plan) {
+GradCollector::GradCollector(const std::string& package, Frame* frame, GradPlan* plan)
+    : package_(package), frame_(frame), plan_(plan), blobs_(frame, plan) {
   sink_.self = this;
   sink_.abi.size = sizeof(oneop_grad_sink);
   sink_.abi.add_op = [](oneop_grad_sink* sink, const oneop_grad_op* op, oneop_status* status) {
@@ -65,7 +65,8 @@ void GradCollector::add_op(const oneop_grad_op& abi) {
   checked_count(abi.num_inputs, abi.inputs, what + "num_inputs");
   checked_count(abi.num_outputs, abi.outputs, what + "num_outputs");
   checked_count(abi.num_attrs, abi.attrs, what + "num_attrs");
-  const RecordPtr record = Registry::global().get(abi.op_type_name);
+  Registry& registry = Registry::global();
+  const RecordPtr record = registry.get(registry.resolve(abi.op_type_name, package_));
   const OpDef& op = *record->op;
   const std::string where = "backward op " + in_quotes(op.name);
   GradStep step;

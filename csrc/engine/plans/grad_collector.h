@@ -10,7 +10,8 @@ class GradCollector {
  public:
   static constexpr int32_t kNoGradient = -2;  // in grad_of_input: none, and that is meant so
 
-  GradCollector(Frame* frame, GradPlan* plan);
+  // Backward ops are looked up among those of `package` first.
+  GradCollector(const std::string& package, Frame* frame, GradPlan* plan);
   oneop_grad_sink* abi() { return &sink_.abi; }
 
   // From the library's blob numbers to ours, which differ where a backward op's outputs are named
@@ -32,6 +33,7 @@ class GradCollector {
   void bind(int32_t input, int32_t blob);
   bool is_made(int32_t blob) const;
 
+  const std::string& package_;
   Frame* frame_;
   GradPlan* plan_;
   GradBlobs blobs_;

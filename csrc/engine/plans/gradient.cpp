@@ -82,7 +82,7 @@ std::string name_of(const GradDef& grad) {
 void generate(const GradDef& grad, Frame* frame, const std::vector<uint8_t>& needs_grad,
               const std::vector<uint8_t>& has_grad, GradPlan* plan) {
   const std::string name = name_of(grad);
-  GradCollector collector(frame, plan);
+  GradCollector collector(grad.package, frame, plan);
   frame->abi()->input_needs_grad = needs_grad.data();
   frame->abi()->output_has_grad = has_grad.data();
   Status status;

@@ -50,9 +50,10 @@ py::str py_text(const std::string& text) {
   return py::reinterpret_steal<py::str>(made);
 }
 
-py::dict load_library(const py::object& path, const py::object& library) {
+py::dict load_library(const py::object& path, const py::object& library,
+                      const std::string& package) {
   return raising([&] {
-    const LibraryDefs defs = read_library(path_of(path), path_of(library));
+    const LibraryDefs defs = read_library(path_of(path), path_of(library), package);
     Registered done;
     {
       py::gil_scoped_release released;
@@ -337,7 +338,11 @@ PYBIND11_MODULE(_core, m) {
     return oneop::raising(
         [&] { return py::reinterpret_steal<py::object>(oneop::make_function(name)); });
   });
-  m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"));
+  m.def("load_library", &oneop::load_library, py::arg("path"), py::arg("library"),
+        py::arg("package") = "");
+  m.def("resolve", [](const std::string& name) {
+    return oneop::raising([&] { return oneop::Registry::global().resolve(name); });
+  });
   m.def("register_python", &oneop::register_python, py::arg("description"));
   m.def("composition_of", &oneop::composition_of, py::arg("name"), py::arg("inputs"));
   m.def("kernel_attrs", &oneop::kernel_attrs, py::arg("name"), py::arg("values"));

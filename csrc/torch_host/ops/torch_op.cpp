@@ -40,8 +40,9 @@ TorchOp& TorchOp::of(OpSlot* slot) {
 }
 
 TorchOp& TorchOp::find(const std::string& name) {
-  Registry::global().get(name);  // throws if unknown
-  return of(Registry::global().find_slot(name));
+  const std::string whole = Registry::global().resolve(name);
+  Registry::global().get(whole);  // throws if unknown
+  return of(Registry::global().find_slot(whole));
 }
 
 void TorchOp::define(c10::FunctionSchema schema, uint32_t flags) {

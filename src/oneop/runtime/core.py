@@ -154,7 +154,10 @@ def find_op(name: str) -> _core.Op:
     """Return the callable of this op. Raises `OpNotFoundError`, with the nearest name, if there is none."""
     op = _ops.get(name)
     if op is None:
-        op = _ops.setdefault(name, _make_op(name))  # one object for all threads
+        info = find_info(name)
+        if info["name"] != name:  # given without its package; not kept, since another package may bring the same name
+            return find_op(info["name"])
+        op = _ops.setdefault(name, _make_op(info))  # one object for all threads
     return op
 
 
@@ -163,21 +166,21 @@ def find_info(name: str) -> _core.OpInfo:
     if not isinstance(name, str):
         raise ArgumentError(f"expected the name of an op, found {described(name)}\n  oneop.list_ops() has all names")
     try:
-        return core().op_info(name)  # type: ignore[no-any-return]
+        return core().op_info(core().resolve(name))  # type: ignore[no-any-return]
     except OpNotFoundError:
         from oneop.plugins import load_plugins
     # The op may come from a package whose import another thread has just finished, or that failed after it defined the
     # op: so what counts is whether the op is there now, not what this call imported.
     load_plugins(name)
     try:
-        return core().op_info(name)  # type: ignore[no-any-return]
+        return core().op_info(core().resolve(name))  # type: ignore[no-any-return]
     except OpNotFoundError:
         load_plugins()
-    return core().op_info(name)  # type: ignore[no-any-return]
+    return core().op_info(core().resolve(name))  # type: ignore[no-any-return]
 
 
-def _make_op(name: str) -> _core.Op:
-    info = find_info(name)
+def _make_op(info: _core.OpInfo) -> _core.Op:
+    name = info["name"]
     overload = _overload_of(name)
     op: Any = core().make_op(name, overload)
     op.__name__ = op.__qualname__ = name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import struct
 import threading
 from collections.abc import Sequence
@@ -31,19 +30,24 @@ class LoadedLibrary:
 
     name: str
     path: Path
-    ops: tuple[str, ...]
+    ops: tuple[str, ...]  # with their package, if there is one: "mypkg__gelu"
+    package: str = ""
 
     def __getattr__(self, name: str) -> Op:
         """Return the op of this name if it belongs to the library."""
         if name.startswith("__") or name == "ops":  # asked for while it is being copied, and not there yet
             raise AttributeError(name)
-        if name not in self.ops:
-            raise AttributeError(f'library "{self.name}" has no op "{name}"; it has: {", ".join(self.ops)}')
-        return find_op(name)
+        whole = f"{self.package}__{name}" if self.package else name
+        if whole not in self.ops:
+            raise AttributeError(f'library "{self.name}" has no op "{name}"; it has: {", ".join(self._short_names())}')
+        return find_op(whole)
+
+    def _short_names(self) -> list[str]:
+        return [name.removeprefix(f"{self.package}__") if self.package else name for name in self.ops]
 
     def __dir__(self) -> list[str]:
         """List the ops too."""
-        return [*super().__dir__(), *self.ops]
+        return [*super().__dir__(), *self._short_names()]
 
 
 #: The content of each file as the dynamic linker knows it: path -> hash.
@@ -54,16 +58,25 @@ _lock = threading.RLock()
 
 @untraced
 def load(
-    library: Library | StrPath, sources: Sequence[StrPath] | StrPath | None = None, **options: Any
+    library: Library | StrPath,
+    sources: Sequence[StrPath] | StrPath | None = None,
+    *,
+    package: str = "",
+    signed_by: str | bytes | None = None,
+    **options: Any,
 ) -> LoadedLibrary:
     """Load an op library and return what it brought.
 
     `library` is what `oneop.build` returned or the path of a shared object. With `sources` it is a name, and the
     library is built first: `load("mylib", ["mylib.cpp"])`; `options` are those of `oneop.build`.
 
+    With `package`, its ops are `oneop.ops.<package>.<name>` and do not collide with those of other packages. With
+    `signed_by`, an ed25519 public key, the file must be signed by its owner: see `oneop._build.signature`.
+
     Loading the same library again does nothing; a rebuilt one replaces its ops, kernels and gradients. Raises
-    `LoadError`, `AbiError`, `DuplicateOpError` or `RegistrationError`, and registers nothing then.
+    `LoadError`, `SignatureError`, `AbiError`, `DuplicateOpError` or `RegistrationError`, and registers nothing then.
     """
+    _check_package(package)
     if sources is not None:
         if not isinstance(library, (str, os.PathLike)):
             raise ArgumentError(f"load: with sources the name of a library is expected, found {described(library)}")
@@ -71,7 +84,7 @@ def load(
     elif options:
         raise TypeError(f"load() takes {', '.join(options)} only together with sources")
     if isinstance(library, Library):
-        return _load_file(library.path, library.name)
+        return _load_file(library.path, f"{package}/{library.name}" if package else library.name, package, signed_by)
     if not isinstance(library, (str, os.PathLike)):
         raise ArgumentError(f"load: expected a path or what oneop.build returns, found {described(library)}")
     path = Path(library).resolve()
@@ -79,7 +92,7 @@ def load(
         raise LoadError(
             f"cannot load the op library {path}\n  there is no such file\n  build it with oneop.build(name, sources)"
         )
-    return _load_file(path, str(path))
+    return _load_file(path, str(path), package, signed_by)
 
 
 @untraced
@@ -88,34 +101,63 @@ def load_inline(name: str, cpp_sources: str | Sequence[str] = (), **options: Any
     return load(build_inline(name, cpp_sources, **options))
 
 
-def _load_file(path: Path, library: str) -> LoadedLibrary:
+def _check_package(package: str) -> None:
+    if not isinstance(package, str) or (package and (not package.isidentifier() or "__" in package)):
+        raise ArgumentError(
+            f"load: package is an identifier without two underscores in a row, as my_ops; found {package!r}"
+        )
+
+
+def _check_versions(path: Path, library: str, package: str) -> None:
+    """Raise `LoadError` if another file of this package is loaded: a process has one version of a package."""
+    for known, (_, loaded) in loaded_libraries.items():
+        if package and loaded.package == package and loaded.path.name == path.name and known != library:
+            raise LoadError(
+                f'package "{package}" is loaded already, from another file\n'
+                f"  loaded: {loaded.path}\n"
+                f"  asked for: {path}\n"
+                f"  a process has one version of a package; install one of them only, or load one under another name"
+            )
+
+
+def _load_file(path: Path, library: str, package: str, signed_by: str | bytes | None) -> LoadedLibrary:
     with _lock:
-        digest = _check_file(path)
+        content = _read_file(path)
+        if signed_by is not None:
+            from oneop._build.signature import check_signature
+
+            check_signature(path, content, signed_by)
+        digest = _check_file(path, content)
         for known, loaded in loaded_libraries.values():
-            if known == digest:
+            if known == digest and loaded.package == package:
                 return loaded  # type: ignore[no-any-return]
+        _check_versions(path, library, package)
         opened = path
-        if _opened.get(path, digest) != digest:
-            # The dynamic linker would hand out the old content again for a path it knows.
-            opened = _copy(path, digest)
+        if signed_by is not None or _opened.get(path, digest) != digest:
+            # The dynamic linker would hand out the old content again for a path it knows. And what is signed are the
+            # bytes that were read, not those that the file may have by now.
+            opened = _copy(path, digest, content)
         else:
             _opened[path] = digest
-        result: LoadResult = core().load_library(str(opened), library)
+        result: LoadResult = core().load_library(str(opened), library, package)
         forget_ops(result["changed"])
         for name in result["ops"]:
             find_op(name)  # torch.compile can look them up, not make them
-        loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]))
+        loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]), package=package)
         loaded_libraries[library] = (digest, loaded)  # before the hooks, which compare what is loaded
         tell_defined(result["ops"])
         return loaded
 
 
-def _check_file(path: Path) -> str:
-    """Return the digest of a library's content. Raises `LoadError` if it is damaged: dlopen would crash the process."""
+def _read_file(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise LoadError(f"cannot load the op library {path}\n  {error.strerror}") from None
+
+
+def _check_file(path: Path, content: bytes) -> str:
+    """Return the digest of a library's content. Raises `LoadError` if it is damaged: dlopen would crash the process."""
     digest = hashlib.sha256(content).hexdigest()[:20]
     files = read_json(path.parent / "meta.json").get("files")  # of an entry of the cache
     made = files.get(path.name, digest) if isinstance(files, dict) else digest
@@ -146,13 +188,13 @@ def _is_cut_short(content: bytes) -> bool:
     return False
 
 
-def _copy(path: Path, digest: str) -> Path:
+def _copy(path: Path, digest: str, content: bytes) -> Path:
     """Return a copy of the library under a name that the dynamic linker has not seen."""
     copy = cache_root() / "loaded" / f"{path.stem[:100]}-{digest}.so"
     if sha_of(copy) != digest:
         try:
             temporary = make_dir(copy.parent) / f"{os.getpid()}-{threading.get_ident()}.tmp"
-            shutil.copyfile(path, temporary)
+            temporary.write_bytes(content)
             temporary.replace(copy)
         except OSError as error:
             raise LoadError(f"cannot load the op library {path} again\n  {cannot_write(error)}") from None

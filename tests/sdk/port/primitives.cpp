@@ -29,22 +29,24 @@ Maybe<void> InferFromAttrs(InferContext* ctx) {
   ctx->SetOutputDType("out", 0, ctx->Attr<DataType>("dtype"));
   return Maybe<void>::Ok();
 }
-#define PRIMITIVE_OP(name, inputs)                                                             \
-  REGISTER_NO_GRAD_USER_OP("prim_" #name) inputs.Output("out").Attr<Shape>("shape").Attr<DataType>( \
-      "dtype")                                                                                 \
-      .Attr<int32_t>("op")                                                                     \
-      .Attr<double>("a", 0.0)                                                                  \
-      .Attr<double>("b", 0.0)                                                                  \
-      .Attr<std::vector<int32_t>>("list", {})                                                  \
-      .Attr<std::vector<int32_t>>("more", {})                                                  \
-      .SetTensorDescInferFn(InferFromAttrs);                                                   \
-  struct Kernel_##name final : user_op::OpKernel {                                             \
-    void Compute(KernelComputeContext* ctx) const override;                                    \
-    bool AlwaysComputeWhenAllOutputsEmpty() const override { return true; }                    \
-  };                                                                                           \
-  REGISTER_USER_KERNEL("prim_" #name)                                                          \
-      .SetCreateFn<Kernel_##name>()                                                            \
-      .SetIsMatchedHob(user_op::HobDeviceType() == DeviceType::kCPU);                          \
+#define PRIMITIVE_OP(name, inputs)                                          \
+  REGISTER_NO_GRAD_USER_OP("prim_" #name)                                   \
+  inputs.Output("out")                                                      \
+      .Attr<Shape>("shape")                                                 \
+      .Attr<DataType>("dtype")                                              \
+      .Attr<int32_t>("op")                                                  \
+      .Attr<double>("a", 0.0)                                               \
+      .Attr<double>("b", 0.0)                                               \
+      .Attr<std::vector<int32_t>>("list", {})                               \
+      .Attr<std::vector<int32_t>>("more", {})                               \
+      .SetTensorDescInferFn(InferFromAttrs);                                \
+  struct Kernel_##name final : user_op::OpKernel {                          \
+    void Compute(KernelComputeContext* ctx) const override;                 \
+    bool AlwaysComputeWhenAllOutputsEmpty() const override { return true; } \
+  };                                                                        \
+  REGISTER_USER_KERNEL("prim_" #name)                                       \
+      .SetCreateFn<Kernel_##name>()                                         \
+      .SetIsMatchedHob(user_op::HobDeviceType() == DeviceType::kCPU);       \
   void Kernel_##name::Compute(KernelComputeContext* ctx) const
 
 PRIMITIVE_OP(unary, .Input("x")) {
@@ -119,8 +121,8 @@ BlasTransposeType Transposed(bool is) { return is ? BlasTransposeType::T : BlasT
 // op: 1 a is transposed, 2 b is.
 PRIMITIVE_OP(matmul, .Input("x").Input("y").Input("c")) {
   const int32_t op = ctx->Attr<int32_t>("op");
-  auto primitive = NewPrimitive<BroadcastMatmulFactory>(
-      ctx->device_type(), Out(ctx)->data_type(), Transposed(op & 1), Transposed(op & 2), 8);
+  auto primitive = NewPrimitive<BroadcastMatmulFactory>(ctx->device_type(), Out(ctx)->data_type(),
+                                                        Transposed(op & 1), Transposed(op & 2), 8);
   const auto x = In(ctx, "x")->shape_view(), y = In(ctx, "y")->shape_view(),
              out = Out(ctx)->shape_view();
   std::memcpy(Out(ctx)->mut_dptr(), In(ctx, "c")->dptr(),
