@@ -166,22 +166,6 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
     return *this;
   }
   inline Shape RemoveOnes() const;
-  // Without these axes, which have one element each.
-  Shape RemoveOnes(const AxisVector& axes) const {
-    DimVector dims;
-    for (int64_t i = 0; i != NumAxes(); ++i) {
-      bool is_removed = false;
-      for (int64_t axis : axes) {
-        is_removed = is_removed || axis == i;
-      }
-      if (!is_removed) {
-        dims.push_back(At(i));
-      } else if (At(i) != 1) {
-        ::oneop::sdk::ThrowAxis(i, NumAxes());
-      }
-    }
-    return Shape(dims);
-  }
   static Shape Ones(int64_t ndim) { return Shape(DimVector(static_cast<size_t>(ndim), 1)); }
   inline AxisVector Axes4BroadcastTo(const Shape& to) const;
   Shape Slice(int64_t begin, int64_t end) const {

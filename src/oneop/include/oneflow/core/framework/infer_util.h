@@ -34,7 +34,9 @@ class InferContext : public ::oneop::sdk::Context {
   using Ref = ::oneop::sdk::Ref<T>;
 
   // --- 2020: pointers to everything. 2022: pointers to outputs. Now: references, and setters. ---
-  TensorDesc* TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const { return &Any(n, i); }
+  DescRef TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const {
+    return DescRef(&Any(n, i));
+  }
   ShapeRef Shape4ArgNameAndIndex(std::string_view n, int32_t i) const {
     return ShapeRef(Any(n, i).mut_shape());
   }
@@ -56,7 +58,7 @@ class InferContext : public ::oneop::sdk::Context {
     return Any(n, i).memory_format();
   }
 
-  const TensorDesc& InputTensorDesc(std::string_view n, int32_t i) const { return Input(n, i); }
+  DescRef InputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Input(n, i)); }
   const Shape& InputShape(std::string_view n, int32_t i) const { return Input(n, i).shape(); }
   const Stride& InputStride(std::string_view n, int32_t i) const { return Input(n, i).stride(); }
   DataType InputDType(std::string_view n, int32_t i) const { return Input(n, i).data_type(); }

@@ -5,9 +5,6 @@
 #include "oneflow/core/framework/user_op_conf.h"
 
 namespace oneflow ONEOP_HIDDEN {
-
-class NdSbpSignature;
-
 namespace user_op {
 
 // Collects one signature. What it is told nothing about stays unset, which the host reports.
@@ -24,18 +21,6 @@ class UserOpSbpSignatureBuilder {
   UserOpSbpSignatureBuilder(UserOpSbpSignatureBuilder&& other) noexcept
       : frame_(other.frame_), sink_(other.sink_), status_(other.status_), entries_(other.entries_) {
     other.entries_ = nullptr;
-  }
-  // A copy goes its own way from here.
-  UserOpSbpSignatureBuilder(const UserOpSbpSignatureBuilder& other)
-      : UserOpSbpSignatureBuilder(other.frame_, other.sink_, other.status_) {
-    std::memcpy(entries_, other.entries_, sizeof(oneop_sbp) * static_cast<size_t>(Count()));
-  }
-  UserOpSbpSignatureBuilder& operator=(UserOpSbpSignatureBuilder other) {
-    std::swap(frame_, other.frame_);
-    std::swap(sink_, other.sink_);
-    std::swap(status_, other.status_);
-    std::swap(entries_, other.entries_);
-    return *this;
   }
   ~UserOpSbpSignatureBuilder() { std::free(entries_); }
 
@@ -150,22 +135,6 @@ class InferNdSbpFnContext : public ::oneop::sdk::Context {
     const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kInput);
     return Keep<NdSbp>(Key(number, 2), frame_, number);
   }
-  NdSbp* ParallelDistribution4ArgNameAndIndex(std::string_view name, int32_t index) {
-    return NdSbp4ArgNameAndIndex(name, index);
-  }
-  const NdSbp& ParallelDistributionHint4InputArgNameAndIndex(std::string_view name,
-                                                             int32_t index) const {
-    return NdSbpHint4InputArgNameAndIndex(name, index);
-  }
-  // Nobody constrains the choice.
-  template <class Signature = NdSbpSignature>
-  const Signature& nd_sbp_constraints() const {
-    return Keep<Signature>(&frame_->num_outputs);
-  }
-  template <class Signature = NdSbpSignature>
-  const Signature& parallel_distribution_constraints() const {
-    return nd_sbp_constraints<Signature>();
-  }
   // The mesh: the ABI says how many dimensions it has, not how long each is.
   const Shape& parallel_hierarchy() const { return Keep<Shape>(Key(0, 3), Mesh()); }
 
@@ -193,8 +162,6 @@ class InferNdSbpFnContext : public ::oneop::sdk::Context {
   NdSbp* Chosen(int32_t number) const { return &Keep<NdSbp>(Key(number, 1), frame_, number); }
   Shape Mesh() const { return Shape({frame_->parallel_num}); }
 };
-
-using InferParallelDistributionFnContext = InferNdSbpFnContext;  // as 0.4 calls it
 
 // Accepted so that sources which register such functions compile; the host has no use for what they
 // decide.
