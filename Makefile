@@ -12,7 +12,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test test-quick test-engine torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
+.PHONY: help setup core demo test test-quick test-engine coverage torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -41,6 +41,9 @@ test-quick: $(installed) ## run the tests that take less than a minute in all
 
 test-engine: ## build the C++ engine and run its tests; needs neither torch nor .venv
 	$(PYTHON) tests/engine/build.py
+
+coverage: $(installed) ## run tests and say what they cover, in Python and in C++; ARGS="tests/core"
+	$(python) -m tests.measure $(ARGS)
 
 torture: $(installed) ## random work in many processes and threads; MINUTES=20 SEED=1 ARGS="--area calls"
 	@$(core)
