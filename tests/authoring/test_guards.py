@@ -121,8 +121,8 @@ def test_other_code_is_not_compiled_again():
     assert graphs() == 1
 
 
-def test_redefinitions_do_not_use_up_torchs_limit(monkeypatch):
-    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 3)
+def test_redefinitions_do_not_use_up_torchs_limit():
+    torch._dynamo.config.recompile_limit = 3  # the fixture puts it back; monkeypatch would delete it
     define("guarded_often", 0.0)
     compiled = torch.compile(lambda x: oneop.ops.guarded_often(x), backend="aot_eager", fullgraph=True)
     x = torch.ones(3)
