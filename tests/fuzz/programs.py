@@ -66,6 +66,8 @@ class Program:
                 if step.op is not None and "random" in step.op.features:
                     return True
                 continue
+            if step.op is not None and {"random", "torch"} <= step.op.features and first not in needed:
+                continue  # torch traces into the op: the noise alone does not depend on the arguments
             for place in step.arguments:
                 needed.update(place if isinstance(place, tuple) else () if place is None else (place,))
         return False

@@ -22,7 +22,7 @@ def test_the_fault_is_found(name):
             run_program(seed, routes, tally, needs=features)
         torch._dynamo.reset()
         if tally.failures:
-            run_program(seed, routes, clean)  # without the fault the same program is right
-            if not clean.failures:
-                return
+            run_program(seed, routes, clean)
+            assert not clean.failures  # without the fault the same program is right
+            return
     pytest.fail(f"not found by {MOST_PROGRAMS} programs")
