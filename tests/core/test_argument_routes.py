@@ -101,3 +101,30 @@ def test_plain_attributes_do_not_break_the_graph():
     for size in (2, 5, 9):
         x = torch.ones(size)
         assert observe(lambda x=x: compiled(x)) == observe(lambda x=x: program(x))
+
+
+ZEROS = {"f": -0.0, "f2": 0.0, "fl": [-0.0, 0.0], "c": complex(-0.0, -0.0), "c2": complex(0.0, 0.0)}
+
+
+@pytest.mark.parametrize("language", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ZEROS)
+def test_a_zero_of_the_other_sign_than_the_default(name, language):
+    """torch's compilers leave out an argument that equals its default, so the default it is on every route."""
+    with isolated():
+        schema = "zeros_op(Tensor x, *, float f=0.0, float f2=-0.0, float[] fl=[0.0, -0.0], complex c=0j, complex c2=-0j)"
+        op = oneop.define(schema + " -> Tensor", infer="elementwise")
+        where = {"language": "torch"} if language == "torch" else {"device": "cpu"}
+
+        @op.register_kernel(**where)
+        def kernel(x, f, f2, fl, c, c2):
+            numbers = [f, f2, *fl, c.real, c.imag, c2.real, c2.imag]
+            return x * sum(2.0**i for i, number in enumerate(numbers) if np.copysign(1, number) < 0)
+
+        given = {name: ZEROS[name]}
+        x = torch.ones(2)
+        expected = op(x)
+        assert torch.equal(op(x, **given), expected)
+        assert torch.equal(getattr(torch.ops.oneop, "zeros_op")(x, **given), expected)
+        compiled = torch.compile(lambda x: op(x, **given), backend="aot_eager", fullgraph=True)
+        assert torch.equal(compiled(x), expected)
+        assert torch.equal(oneop.compile_job(lambda x: op(x, **given), [x])(x), expected)

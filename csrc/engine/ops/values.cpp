@@ -358,6 +358,12 @@ void AttrValue::append_key(std::vector<int64_t>* key) const {
   }
 }
 
+bool AttrValue::equals(const AttrValue& other) const {
+  return type == other.type && i == other.i && f == other.f && text == other.text &&
+         int64s == other.int64s && int32s == other.int32s && floats == other.floats &&
+         doubles == other.doubles && shapes == other.shapes && strings == other.strings;
+}
+
 std::string AttrValue::repr() const {
   switch (type) {
     case ONEOP_ATTR_BOOL:

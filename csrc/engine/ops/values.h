@@ -42,6 +42,8 @@ struct AttrValue {
   // Appends what tells this value from others of its type.
   void append_key(std::vector<int64_t>* key) const;
   std::string repr() const;
+  // By value, as Python and torch compare: -0.0 equals 0.0. Both have one type.
+  bool equals(const AttrValue& other) const;
 };
 
 void append_key_text(const std::string& text, std::vector<int64_t>* key);

@@ -104,7 +104,7 @@ py::dict attrs_to_python(const Layout& layout, const c10::IValue* args) {
   py::dict attrs;
   for (size_t i = 0; i < layout.op->attrs.size(); ++i) {
     const AttrDef& attr = layout.op->attrs[i];
-    attrs[attr.name.c_str()] = to_python(to_attr(args[layout.first_attr + i], attr.type));
+    attrs[attr.name.c_str()] = to_python(to_attr(args[layout.first_attr + i], attr));
   }
   return attrs;
 }

@@ -25,7 +25,7 @@ CallSpec make_call_spec(const OpDef& op, const TensorsByArgument& inputs,
   for (const AttrDef& attr : op.attrs) {
     if (attrs.contains(attr.name.c_str())) {
       const pybind11::object object = attrs[attr.name.c_str()];
-      spec.attrs.push_back(to_attr(attr_from_python(op, attr, object.ptr()), attr.type));
+      spec.attrs.push_back(to_attr(attr_from_python(op, attr, object.ptr()), attr));
     } else if (attr.has_default) {
       spec.attrs.push_back(attr.default_value);
     } else {

@@ -214,7 +214,7 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
                                   attr_type_name(op.attrs[i].type) + " of 32 bits, found " +
                                   found.str());
     }
-    spec.attrs.push_back(to_attr(value, op.attrs[i].type));
+    spec.attrs.push_back(to_attr(value, op.attrs[i]));
   }
   if (layout.returns_list()) {
     for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {

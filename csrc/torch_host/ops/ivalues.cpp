@@ -191,4 +191,9 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
   return attr;
 }
 
+AttrValue to_attr(const c10::IValue& value, const AttrDef& attr) {
+  AttrValue converted = to_attr(value, attr.type);
+  return attr.has_default && converted.equals(attr.default_value) ? attr.default_value : converted;
+}
+
 }  // namespace oneop

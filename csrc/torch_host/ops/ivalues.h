@@ -3,6 +3,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include "engine/ops/defs.h"
 #include "engine/ops/keyed_cache.h"
 #include "engine/ops/values.h"
 
@@ -10,6 +11,9 @@ namespace oneop {
 
 c10::IValue to_ivalue(const AttrValue& value);
 AttrValue to_attr(const c10::IValue& value, int32_t type);
+// A value that equals the default is the default: torch's compilers leave out such arguments, so
+// that -0.0 would reach a kernel in an eager call and 0.0 in a compiled one.
+AttrValue to_attr(const c10::IValue& value, const AttrDef& attr);
 
 // False for a number that the type of the attribute cannot hold: torch's schemas know only int and
 // float, of 64 bits.
