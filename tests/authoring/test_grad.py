@@ -158,6 +158,8 @@ def test_a_missing_one_says_how():
         (lambda ctx, dy: dy, "expected 2 gradients, found Tensor"),
         (lambda ctx, dy: (dy, 1.0), 'for input "b" expected a tensor, found float'),
         (lambda ctx, dy: {"c": dy}, "there is no input c"),
+        (lambda ctx, dy: (dy, dy[:1]), 'for input "b" expected a tensor of shape [2], found shape [1]'),
+        (lambda ctx, dy: (dy.new_zeros(3), dy), 'for input "a" expected a tensor of shape [2], found shape [3]'),
     ],
 )
 def test_wrong_answers(grad, text):

@@ -111,8 +111,8 @@ ZEROS = {"f": -0.0, "f2": 0.0, "fl": [-0.0, 0.0], "c": complex(-0.0, -0.0), "c2"
 def test_a_zero_of_the_other_sign_than_the_default(name, language):
     """torch's compilers leave out an argument that equals its default, so the default it is on every route."""
     with isolated():
-        schema = "zeros_op(Tensor x, *, float f=0.0, float f2=-0.0, float[] fl=[0.0, -0.0], complex c=0j, complex c2=-0j)"
-        op = oneop.define(schema + " -> Tensor", infer="elementwise")
+        schema = "zeros_op(Tensor x, *, float f=0.0, float f2=-0.0, float[] fl=[0.0, -0.0], "
+        op = oneop.define(schema + "complex c=0j, complex c2=-0j) -> Tensor", infer="elementwise")
         where = {"language": "torch"} if language == "torch" else {"device": "cpu"}
 
         @op.register_kernel(**where)
@@ -124,7 +124,7 @@ def test_a_zero_of_the_other_sign_than_the_default(name, language):
         x = torch.ones(2)
         expected = op(x)
         assert torch.equal(op(x, **given), expected)
-        assert torch.equal(getattr(torch.ops.oneop, "zeros_op")(x, **given), expected)
+        assert torch.equal(torch.ops.oneop.zeros_op(x, **given), expected)
         compiled = torch.compile(lambda x: op(x, **given), backend="aot_eager", fullgraph=True)
         assert torch.equal(compiled(x), expected)
         assert torch.equal(oneop.compile_job(lambda x: op(x, **given), [x])(x), expected)

@@ -100,7 +100,7 @@ def test_too_many_dimensions(refused):
     assert refused("t_multiply", X, x) == 'op "t_multiply", input "by": expected at most 32 dimensions, found 33'
 
 
-@pytest.mark.filterwarnings("ignore:.*quantize")
+@pytest.mark.filterwarnings("ignore:.*quantize", "ignore:The PyTorch API of nested")
 def test_unsupported_tensors(refused):
     x = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)
     assert (
@@ -110,6 +110,11 @@ def test_unsupported_tensors(refused):
     assert refused("t_relu", torch.ones(3).to_sparse()) == (
         'op "t_relu", input "x": expected a strided tensor, found layout Sparse\n  convert it: x.to_dense()'
     )
+    for layout in (torch.strided, torch.jagged):
+        assert refused("t_relu", torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout)) == (
+            'op "t_relu", input "x": nested tensors are not supported\n'
+            "  call the op on each of x.unbind(), or on x.to_padded_tensor(value)"
+        )
 
 
 def test_output_counts(refused):

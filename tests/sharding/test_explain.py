@@ -207,3 +207,22 @@ def test_an_attribute_that_is_read_sometimes(four):
     ]:
         assert op(x, **attrs).placements == placements, attrs
     assert op.overload not in DTensor._op_dispatcher._custom_op_handlers
+
+
+def test_calls_that_have_no_plan(four):
+    line, _ = four
+    op = sample_ops.matmul()
+    a, b = tensor(line, (2, 4), Shard(0)), tensor(line, (4, 8), Replicate())
+    assert oneop.sharding.explain(op, a, b=b).chosen == oneop.sharding.explain(op, a, b).chosen
+    for args, text in (
+        ((), 'op "k_matmul", input "a": it is missing'),
+        ((a,), 'op "k_matmul", input "b": it is missing'),
+        ((a, b, b), 'op "k_matmul": expected 2 inputs, found 3'),
+        ((a, torch.ones(4, 8)), 'op "k_matmul", input "b": expected a DTensor, found Tensor'),
+    ):
+        with pytest.raises(ArgumentError) as error:
+            oneop.sharding.explain(op, *args)
+        assert str(error.value).splitlines()[0] == text
+    source = oneop.define("k_source(Tensor? x) -> Tensor")
+    with pytest.raises(ArgumentError, match='op "k_source": expected a DTensor, found none: there is no mesh'):
+        oneop.sharding.explain(source)

@@ -39,7 +39,11 @@ struct GradStep {
 };
 
 struct GradPlan {
-  std::string text;        // whose it is and where that stands, for messages
+  // For messages:
+  std::string name;                      // "the gradient of op "x""
+  std::string place;                     // the file and line where it is registered
+  std::vector<std::string> input_names;  // of each input tensor: "x", "xs[1]"
+
   int32_t num_inputs = 0;  // tensors of the forward op
   int32_t num_outputs = 0;
   int32_t num_blobs = 0;

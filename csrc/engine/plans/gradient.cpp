@@ -141,7 +141,15 @@ void check_outputs(const GradDef& grad, const Frame& frame, const std::vector<ui
 
 GradPlan no_grad_plan(const GradDef& grad, const Frame& frame) {
   GradPlan plan;
-  plan.text = name_of(grad) + " at " + grad.source.text();
+  plan.name = name_of(grad);
+  plan.place = grad.source.text();
+  for (int32_t a = 0; a < frame.get().num_inputs; ++a) {
+    const oneop_arg& arg = frame.get().inputs[a];
+    for (int32_t i = 0; i < arg.count; ++i) {
+      plan.input_names.push_back(arg.count == 1 ? arg.name
+                                                : arg.name + ("[" + std::to_string(i) + "]"));
+    }
+  }
   plan.num_inputs = frame.get().num_input_tensors;
   plan.num_outputs = frame.get().num_output_tensors;
   plan.num_blobs = plan.num_inputs + 2 * plan.num_outputs;

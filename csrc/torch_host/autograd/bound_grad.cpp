@@ -113,11 +113,13 @@ void BoundGradPlan::run_call(const GradStep& step, Blobs* blobs) const {
     if (outputs.size() != static_cast<size_t>(step.num_outputs)) {
       throw Error("GradientError", in_quotes(recorded(step).name()) + " returns " +
                                        std::to_string(outputs.size()) + " tensors, expected " +
-                                       std::to_string(step.num_outputs) + "\n  in " + plan->text);
+                                       std::to_string(step.num_outputs) + "\n  in " + plan->name +
+                                       " at " + plan->place);
     }
     std::move(outputs.begin(), outputs.end(), blobs->begin() + step.first_output);
   } catch (c10::Error& error) {  // torch's message does not say whose call it was
-    error.add_context("in " + in_quotes(recorded(step).name()) + ", called by " + plan->text);
+    error.add_context("in " + in_quotes(recorded(step).name()) + ", called by " + plan->name +
+                      " at " + plan->place);
     throw;
   }
 }

@@ -5,6 +5,7 @@
 #include <torch/csrc/dynamo/compiled_autograd.h>
 
 #include <mutex>
+#include <sstream>
 #include <unordered_map>
 
 #include "engine/ops/error.h"
@@ -161,6 +162,27 @@ void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
 
 }  // namespace
 
+// torch checks this too, but its message says neither which input it is nor where the gradient is
+// written.
+void OpNode::check_shapes(const variable_list& results) const {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const torch::autograd::Edge& edge = next_edge(i);
+    if (!results[i].defined() || !edge.is_valid()) {
+      continue;
+    }
+    const auto& expected = edge.function->input_metadata(edge.input_nr);
+    if (expected.was_default_constructed() || expected.is_same_shape(results[i]) ||
+        expected.is_expandable_to_shape(results[i])) {  // torch sums what was broadcast
+      continue;
+    }
+    std::ostringstream text;
+    text << plan().name << ": for input " << in_quotes(plan().input_names[i])
+         << " expected a tensor of shape " << expected.shape_as_dim_vector() << ", found shape "
+         << results[i].sym_sizes() << "\n  at " << plan().place;
+    throw_python_error(Error("GradientError", text.str()));
+  }
+}
+
 variable_list OpNode::apply(variable_list&& grads) {
   bool any = false;
   for (const at::Tensor& grad : grads) {
@@ -175,7 +197,9 @@ variable_list OpNode::apply(variable_list&& grads) {
     blobs[plan_->plan->saved[i]] = unpack_saved(i);
   }
   InBackward guard;
-  return plan_->run(&blobs, grads, wanted_inputs());
+  variable_list results = plan_->run(&blobs, grads, wanted_inputs());
+  check_shapes(results);
+  return results;
 }
 
 void OpNode::compiled_args(torch::dynamo::autograd::CompiledNodeArgs& args) const {

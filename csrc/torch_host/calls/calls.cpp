@@ -53,6 +53,11 @@ CallTensors::CallTensors(const Layout& layout, const c10::IValue* args) {
                       " are not supported\n  convert it: x.dequantize()\n  defined at " +
                       layout.op->source.text());
     }
+    if (tensor.is_nested()) {
+      refuse_argument(layout, ", input " + in_quotes(layout.op->inputs[arg].name) +
+                                  ": nested tensors are not supported\n  call the op on each of "
+                                  "x.unbind(), or on x.to_padded_tensor(value)");
+    }
     if (tensor.layout() != c10::kStrided) {
       std::ostringstream found;
       found << tensor.layout();

@@ -11,7 +11,6 @@ overload `part`, which tells the kernel where it runs.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 import math
 import threading
@@ -420,21 +419,28 @@ def _is_spec(item: object) -> bool:
 
 
 def call_of(op: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[ShardedCall, list[DTensorSpec]]:
-    """Return a call with DTensors as the strategy sees it. Raises `ArgumentError` for tensors that are none."""
+    """Return a call with DTensors as the strategy sees it; `ArgumentError` for missing and for plain tensors."""
+    if len(args) > len(op.inputs):
+        raise ArgumentError(f'op "{op.name}": expected {len(op.inputs)} inputs, found {len(args)}\n  at {op.source}')
+    kwargs = dict(kwargs)
+    items = [*args, *(kwargs.pop(arg.name, None) for arg in op.inputs[len(args) :])]
     groups: list[list[DTensorSpec]] = []
-    for arg, item in itertools.zip_longest(op.inputs, args):
+    for arg, item in zip(op.inputs, items, strict=True):
+        if item is None and not arg.is_optional:
+            raise ArgumentError(f'op "{op.name}", input "{arg.name}": it is missing\n  defined at {op.source}')
         tensors = [] if item is None else list(item) if isinstance(item, (list, tuple)) else [item]
         for tensor in tensors:
             if not isinstance(tensor, DTensor):
-                name = arg.name if arg is not None else "?"
                 raise ArgumentError(
-                    f'op "{op.name}", input "{name}": expected a DTensor, found {type(tensor).__name__}\n'
+                    f'op "{op.name}", input "{arg.name}": expected a DTensor, found {type(tensor).__name__}\n'
                     "  make one with oneop.global_tensor or torch.distributed.tensor.distribute_tensor"
                 )
         groups.append([tensor._spec for tensor in tensors])
     names: dict[str, str] = find_op(op.name)._trace_names.attrs  # type: ignore[attr-defined]
     attrs = {names.get(name, name): value for name, value in kwargs.items()}
     specs = [spec for group in groups for spec in group]
+    if not specs:
+        raise ArgumentError(f'op "{op.name}": expected a DTensor, found none: there is no mesh to run on')
     return make_call(op, find_op(op.name).overload, groups, attrs), specs
 
 
