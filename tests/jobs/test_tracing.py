@@ -9,7 +9,10 @@ import torch
 import oneop
 from oneop import typing as tp
 from oneop.errors import ArgumentError, KernelNotFoundError
+from oneop.jobs import job
 from oneop.jobs.training.session import current_session
+from oneop.registry import isolated
+from oneop.runtime.core import core
 
 PLACE = tp.Numpy.Placeholder((4,))
 
@@ -246,3 +249,43 @@ def test_an_op_that_no_longer_fits():
             job(filled(1))
     define_scale(4.0)
     np.testing.assert_array_equal(job(filled(1)), filled(4))
+
+
+def pick(rows, factor):
+    """Define an op that gives `factor` times the first rows."""
+    op = oneop.define("tr_rows(Tensor x) -> Tensor")
+    op.register_infer(lambda x: x.like(shape=(rows, *x.shape[1:])))
+    op.register_kernel("cpu")(lambda x: np.ascontiguousarray(x[:rows] * np.float32(factor)))
+    return op
+
+
+@pytest.mark.parametrize("rows", [1, 2, 6])
+def test_an_op_is_registered_again_between_plan_and_program(monkeypatch, rows):
+    """The buffers are those of the old op: the job is compiled again, and nothing is written beyond them."""
+    with isolated():
+        op = pick(2, 3.0)
+        plan_job = job.plan_job
+        plans = []
+
+        def plan_and_redefine(traced):
+            plans.append(plan_job(traced))
+            if len(plans) == 1:
+                pick(rows, 5.0)
+            return plans[-1]
+
+        monkeypatch.setattr(job, "plan_job", plan_and_redefine)
+        x = torch.arange(12.0).view(6, 2)
+        [y] = oneop.compile_job(lambda x: (op(x),), [x])(x)
+        assert torch.equal(y, x[:rows] * 5) and len(plans) == 2
+
+
+def test_a_program_refuses_buffers_that_do_not_fit():
+    with isolated():
+        pick(2, 3.0)
+        program = core().JobProgram(core().JobGate("fits", None, False))
+        x = torch.ones(6, 2)
+        for outputs in ([], [torch.ones(1, 2)], [torch.ones(2, 2, dtype=torch.float64)], [torch.ones(2, 2)] * 2):
+            with pytest.raises(oneop.errors.OpRuntimeError) as error:
+                program.add_op("tr_rows", (x,), outputs, None)
+            assert str(error.value) == 'op "tr_rows" was registered again while a job with it was planned'
+        program.add_op("tr_rows", (x,), [torch.ones(2, 2)], None)

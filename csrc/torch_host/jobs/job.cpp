@@ -13,6 +13,7 @@
 #include "engine/ops/error.h"
 #include "torch_host/calls/calls.h"
 #include "torch_host/calls/compute.h"
+#include "torch_host/ops/torch_types.h"
 
 namespace oneop {
 namespace {
@@ -39,6 +40,23 @@ void* current_stream(c10::Device device) {
   return device.is_cpu()
              ? nullptr
              : c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
+}
+
+// The buffers were planned from an earlier look at the op. One that was registered again since may
+// give other outputs, and its kernel would write beyond them.
+void check_buffers(const std::string& op, const CallPlan& plan,
+                   const std::vector<at::Tensor>& outputs, const at::Tensor& tmp) {
+  bool fits = outputs.size() == static_cast<size_t>(plan.num_outputs()) &&
+              (tmp.defined() ? tmp.nbytes() : 0) >= static_cast<size_t>(plan.tmp_bytes());
+  for (size_t i = 0; fits && i < outputs.size(); ++i) {
+    const oneop_tensor& output = plan.output(static_cast<int32_t>(i));
+    fits = outputs[i].scalar_type() == to_torch(output.dtype) &&
+           outputs[i].sizes() == c10::IntArrayRef(output.shape, output.ndim);
+  }
+  if (!fits) {
+    throw Error("OpRuntimeError",
+                "op " + in_quotes(op) + " was registered again while a job with it was planned");
+  }
 }
 
 // Adds one to step counts. `_foreach_add_` would call torch once for each of them.
@@ -108,6 +126,7 @@ void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
   const c10::Device device = device_of(layout, args.data(), call);
   auto step = std::make_unique<OpStep>();
   step->plan = find_plan(op, record, args.data(), call, device);
+  check_buffers(name, *step->plan, outputs, tmp);
   std::vector<void*> data;
   for (const at::Tensor* tensor : call.tensors) {
     if (!layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS) && !tensor->is_contiguous()) {

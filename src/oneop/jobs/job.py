@@ -26,6 +26,7 @@ from oneop.jobs.training.session import Draft, Session, current_session
 from oneop.runtime.core import core
 
 BACKENDS = ("planned", "inductor", "eager")
+_ATTEMPTS = 5  # to compile a job whose ops are registered again all the time
 
 
 class CompiledJob:
@@ -227,8 +228,22 @@ class Compilation:
         with tracing_alone(f'tracing job "{self._request.name}"'), no_modes():
             compiled = self._compiled
             if compiled is None or not compiled.is_current():
-                compiled = self._compiled = self._compile()
+                compiled = self._compiled = self._compile_current()
             return compiled
+
+    def _compile_current(self) -> CompiledJob:
+        """Compile, and again where another thread registered an op meanwhile: no run mixes two versions of an op."""
+        for left in reversed(range(_ATTEMPTS)):
+            epoch = core().registry_epoch()
+            try:
+                compiled = self._compile()
+            except Exception:
+                if left and core().registry_epoch() != epoch:
+                    continue  # an op may have changed between trace and plan
+                raise
+            if not left or compiled.is_current():
+                break
+        return compiled
 
     def _compile(self) -> CompiledJob:
         name = self._request.name
