@@ -4,6 +4,7 @@
 
 #include <torch/csrc/Device.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
 
 #include <cstring>
 
@@ -41,16 +42,16 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
     known.push_back("device");
   }
   const char* text = PyUnicode_AsUTF8(name);
-  if (text == nullptr) {
-    PyErr_Clear();  // a lone surrogate
+  if (text == nullptr) {  // a lone surrogate
+    PyErr_Clear();
+    refuse_argument(layout, " has no input or attribute " + repr_of(name));
   }
   std::string list;
   for (const std::string& one : known) {
     list += (list.empty() ? "" : ", ") + one;
   }
-  refuse_argument(layout, " has no input or attribute " + in_quotes(text == nullptr ? "?" : text) +
-                              did_you_mean(text == nullptr ? "" : text, known) +
-                              "\n  it has: " + list);
+  refuse_argument(layout, " has no input or attribute " + in_quotes(text) +
+                              did_you_mean(text, known) + "\n  it has: " + list);
 }
 
 [[noreturn]] void refuse_positions(const Layout& layout, size_t found) {
@@ -114,18 +115,20 @@ bool Binding::has_simple_attrs() const {
 bool Binding::convert_attrs() {
   const std::vector<AttrDef>& attrs = layout_.op->attrs;
   std::vector<c10::IValue> values(attrs.size());
+  bool has_symbols = false;
   for (size_t i = 0; i < attrs.size(); ++i) {
     PyObject* object = objects_[layout_.first_attr + i];
     if (object == nullptr) {
       continue;
     }
     if (is_symbolic(object)) {
-      return false;
+      has_symbols = true;
+      continue;
     }
     values[i] = attr_from_python(*layout_.op, attrs[i], object);
   }
   converted_ = std::move(values);
-  return true;
+  return !has_symbols;
 }
 
 c10::IValue Binding::attr_value(size_t i) const {
@@ -187,22 +190,25 @@ bool Binding::fill(torch::jit::Stack* stack) {
 }
 
 PyObject* Binding::call(PyObject* overload) {
-  PyObject* args = PyTuple_New(static_cast<Py_ssize_t>(layout_.inputs.size()));
-  PyObject* kwargs = PyDict_New();
+  const pybind11::tuple args(layout_.inputs.size());
+  const pybind11::dict kwargs;
   for (size_t i = 0; i < layout_.inputs.size(); ++i) {
-    PyTuple_SET_ITEM(args, i, input_for_torch(i));
+    PyTuple_SET_ITEM(args.ptr(), i, input_for_torch(i));
   }
   for (int32_t i = layout_.first_attr; i < layout_.num_args; ++i) {
+    const size_t attr = i - layout_.first_attr;
+    const bool is_attr = attr < layout_.op->attrs.size();  // else output counts or the device
     if (objects_[i] == nullptr) {
+      if (is_attr) {
+        check_default(layout_.op->attrs[attr]);
+      }
       continue;
     }
-    PyObject* value = attr_for_torch(i);
-    PyDict_SetItem(kwargs, names_.schema[i], value);
+    PyObject* value = is_attr ? attr_for_torch(attr) : Py_NewRef(objects_[i]);
+    PyDict_SetItem(kwargs.ptr(), names_.schema[i], value);
     Py_DECREF(value);
   }
-  PyObject* result = PyObject_Call(overload, args, kwargs);
-  Py_DECREF(args);
-  Py_DECREF(kwargs);
+  PyObject* result = PyObject_Call(overload, args.ptr(), kwargs.ptr());
   if (result != nullptr && layout_.returns_list() &&
       PyList_Check(result)) {  // as wrap_outputs does
     PyObject* list = result;
@@ -295,8 +301,8 @@ bool Binding::push_input(size_t i, torch::jit::Stack* stack) {
   PyObject* object = objects_[i];
   const ArgDef& arg = layout_.op->inputs[i];
   const bool is_absent = object == nullptr || object == Py_None;
-  if (is_absent && !arg.is_optional) {
-    refuse_argument(layout_, where(i) + ": expected " + arg.counts_text() + ", found none");
+  if (is_absent) {
+    check_absent(i);
   }
   if (layout_.inputs[i] == Layout::Input::kList) {
     return push_list(i, object, stack);
@@ -330,25 +336,39 @@ bool Binding::push_list(size_t i, PyObject* object, torch::jit::Stack* stack) {
       list.push_back(THPVariable_Unpack(items[k]));
     }
   }
-  const ArgDef& arg = layout_.op->inputs[i];
-  if (!arg.takes(static_cast<int64_t>(list.size()))) {
-    refuse_argument(layout_, where(i) + ": expected " + arg.counts_text() + ", found " +
-                                 std::to_string(list.size()));
-  }
+  check_count(i, list.size());
   stack->emplace_back(std::move(list));
   return true;
 }
 
-void Binding::push_attr(size_t i, torch::jit::Stack* stack) const {
-  const AttrDef& attr = layout_.op->attrs[i];
-  if (objects_[layout_.first_attr + i] != nullptr) {
-    stack->push_back(attr_value(i));
-    return;
+void Binding::check_absent(size_t i) const {
+  const ArgDef& arg = layout_.op->inputs[i];
+  if (!arg.is_optional) {
+    refuse_argument(layout_, where(i) + ": expected " + arg.counts_text() + ", found none");
   }
+}
+
+void Binding::check_count(size_t i, size_t count) const {
+  const ArgDef& arg = layout_.op->inputs[i];
+  if (!arg.takes(static_cast<int64_t>(count))) {
+    refuse_argument(
+        layout_, where(i) + ": expected " + arg.counts_text() + ", found " + std::to_string(count));
+  }
+}
+
+void Binding::check_default(const AttrDef& attr) const {
   if (!attr.has_default) {
     refuse_argument(layout_, " needs the attribute " + in_quotes(attr.name) + ", a " +
                                  attr_type_name(attr.type) + "; it has no default");
   }
+}
+
+void Binding::push_attr(size_t i, torch::jit::Stack* stack) const {
+  if (objects_[layout_.first_attr + i] != nullptr) {
+    stack->push_back(attr_value(i));
+    return;
+  }
+  check_default(layout_.op->attrs[i]);
   stack->push_back(layout_.attr_defaults[i]);
 }
 
@@ -393,42 +413,45 @@ void Binding::refuse_device(PyObject* object) const {
                   ", device: expected a torch.device or its name, found " + found_text(object));
 }
 
-PyObject* Binding::attr_for_torch(int32_t i) const {
-  const size_t attr = i - layout_.first_attr;
-  const int32_t type =
-      attr < layout_.op->attrs.size() ? layout_.op->attrs[attr].type : ONEOP_ATTR_INT64;
-  if (type == ONEOP_ATTR_BYTES) {
-    const c10::IValue text = attr_from_python(*layout_.op, layout_.op->attrs[attr], objects_[i]);
-    return PyUnicode_FromStringAndSize(text.toStringRef().data(),
-                                       static_cast<Py_ssize_t>(text.toStringRef().size()));
+// Checked and converted here: torch's own conversion takes other values, 3 for a bool say.
+PyObject* Binding::attr_for_torch(size_t i) const {
+  PyObject* object = objects_[layout_.first_attr + i];
+  if (is_symbolic(object)) {
+    return Py_NewRef(object);
   }
-  if (type != ONEOP_ATTR_LIST_DTYPE) {
-    return Py_NewRef(objects_[i]);
+  const int32_t type = layout_.op->attrs[i].type;
+  const c10::IValue value = attr_value(i);
+  const bool is_number_for_torch = type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_BYTES;
+  if (type == ONEOP_ATTR_DTYPE || (is_simple_attr(object) && !is_number_for_torch)) {
+    return Py_NewRef(object);
   }
-  const c10::IValue dtypes = attr_from_python(*layout_.op, layout_.op->attrs[attr], objects_[i]);
-  PyObject* list = PyList_New(0);
-  for (int64_t dtype : dtypes.toIntVector()) {
-    PyObject* number = PyLong_FromLongLong(dtype);
-    PyList_Append(list, number);
-    Py_DECREF(number);
-  }
-  return list;
+  return torch::jit::toPyObject(value).release().ptr();
 }
 
 PyObject* Binding::input_for_torch(size_t i) const {
   PyObject* object = objects_[i] == nullptr ? Py_None : objects_[i];
   const bool is_list = layout_.inputs[i] == Layout::Input::kList;
-  if (is_list && object == Py_None) {
-    return PyList_New(0);
+  if (object == Py_None) {
+    check_absent(i);
+    return is_list ? PyList_New(0) : Py_NewRef(object);
   }
-  if (is_list && !is_sequence(object)) {
-    return Py_BuildValue("[O]", object);
+  if (is_list) {
+    PyObject* list = is_sequence(object) ? PySequence_List(object) : Py_BuildValue("[O]", object);
+    const auto owner = pybind11::reinterpret_steal<pybind11::object>(list);
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list); ++k) {
+      refuse_non_tensor(i, PyList_GET_ITEM(list, k));
+    }
+    check_count(i, PyList_GET_SIZE(list));
+    return Py_NewRef(list);
   }
-  if (!is_list && is_sequence(object)) {
-    object = PySequence_Fast_GET_SIZE(object) == 0 ? Py_None : sole_item(i, object);
+  if (is_sequence(object)) {
+    if (layout_.op->inputs[i].is_optional && PySequence_Fast_GET_SIZE(object) == 0) {
+      return Py_NewRef(Py_None);
+    }
+    object = sole_item(i, object);
   }
-  Py_INCREF(object);
-  return object;
+  refuse_non_tensor(i, object);
+  return Py_NewRef(object);
 }
 
 }  // namespace oneop

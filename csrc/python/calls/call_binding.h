@@ -63,7 +63,7 @@ class Binding {
 
   // False where an attribute's conversion runs code of Python: convert_attrs() must come first.
   bool has_simple_attrs() const;
-  // False where torch must see the call itself, because of symbolic numbers.
+  // Converts all but symbolic numbers. False where there is one: torch must see the call itself.
   bool convert_attrs();
   // True if the call was one that this thread has made before, on plain tensors; it has run then.
   bool run_directly(const TorchOp& op, const OpRecord& record, OutputTensors* outputs);
@@ -89,8 +89,10 @@ class Binding {
   void push_output_counts(torch::jit::Stack* stack);
   void push_device(torch::jit::Stack* stack);
   [[noreturn]] void refuse_device(PyObject* object) const;
-  // torch has no lists of dtypes: they go as numbers.
-  PyObject* attr_for_torch(int32_t i) const;
+  void check_absent(size_t i) const;
+  void check_count(size_t i, size_t count) const;
+  void check_default(const AttrDef& attr) const;
+  PyObject* attr_for_torch(size_t i) const;
   PyObject* input_for_torch(size_t i) const;
 
   const Layout& layout_;

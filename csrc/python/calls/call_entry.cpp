@@ -14,6 +14,7 @@
 #include "torch_host/calls/results.h"
 #include "torch_host/interpreter/python_error.h"
 #include "torch_host/interpreter/python_ref.h"
+#include "torch_host/ops/dispatch_window.h"
 
 namespace oneop {
 namespace {
@@ -73,8 +74,15 @@ bool call_op(OpObject* object, PyObject* const* args, size_t num_args, PyObject*
   }
   torch::jit::Stack stack;
   if (is_symbolic || !binding.fill(&stack) || is_watched) {
-    *result = binding.call(object->overload);
-    return true;
+    const DispatchWindow window(op, layout.schema_version, /*is_watched=*/true);
+    if (window.fits()) {
+      *result = binding.call(object->overload);
+      return true;
+    }
+    if (has_run_code) {
+      op.refuse_redefined();
+    }
+    return false;
   }
   bool is_called = false;
   {
@@ -143,6 +151,30 @@ PyObject* op_repr(PyObject* self) {
                               reinterpret_cast<OpObject*>(self)->op->name().c_str());
 }
 
+// As for every object; where there is no such attribute the nearest name is told.
+PyObject* op_getattro(PyObject* self, PyObject* name) {
+  PyObject* value = PyObject_GenericGetAttr(self, name);
+  if (value != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
+    return value;
+  }
+  const pybind11::error_already_set raised;  // takes it
+  const char* text = PyUnicode_AsUTF8(name);
+  std::vector<std::string> known;
+  const auto names = pybind11::reinterpret_steal<pybind11::object>(
+      text == nullptr || text[0] == '_' ? nullptr : PyObject_Dir(self));
+  for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(names.ptr()); ++i) {
+    const char* other = PyUnicode_AsUTF8(PyList_GET_ITEM(names.ptr(), i));
+    if (other != nullptr && other[0] != '_') {
+      known.emplace_back(other);
+    }
+  }
+  PyErr_Clear();
+  const std::string& op = reinterpret_cast<OpObject*>(self)->op->name();
+  PyErr_Format(PyExc_AttributeError, "op %s has no attribute %R%s", in_quotes(op).c_str(), name,
+               did_you_mean(text == nullptr ? "" : text, known).c_str());
+  return nullptr;
+}
+
 // A global by its name: op objects are shared, so copying gives the same one and pickling needs its
 // name only.
 PyObject* op_reduce(PyObject* self, PyObject*) {
@@ -168,6 +200,7 @@ PyType_Slot op_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Cal
                           {Py_tp_dealloc, reinterpret_cast<void*>(&op_dealloc)},
                           {Py_tp_traverse, reinterpret_cast<void*>(&op_traverse)},
                           {Py_tp_clear, reinterpret_cast<void*>(&op_clear)},
+                          {Py_tp_getattro, reinterpret_cast<void*>(&op_getattro)},
                           {Py_tp_repr, reinterpret_cast<void*>(&op_repr)},
                           {Py_tp_methods, op_methods},
                           {Py_tp_members, op_members},

@@ -45,17 +45,42 @@ bool to_int32(PyObject* object, int64_t* value) {
          *value <= std::numeric_limits<int32_t>::max();
 }
 
+// Whether the object is a complex number with more than a real part. numpy turns its own into
+// floats with no more than a warning.
+bool has_imaginary_part(PyObject* object) {
+  if (PyLong_Check(object) || PyFloat_Check(object)) {
+    return false;
+  }
+  PyObject* part = PyObject_GetAttrString(object, "imag");
+  const int is_true = part == nullptr ? -1 : PyObject_IsTrue(part);
+  Py_XDECREF(part);
+  if (is_true < 0) {
+    PyErr_Clear();  // it has none
+  }
+  return is_true > 0;
+}
+
 bool to_double(PyObject* object, double* value) {
   if (PyFloat_CheckExact(object)) {
     *value = PyFloat_AS_DOUBLE(object);
     return true;
   }
   if (PyBool_Check(object) || PyUnicode_Check(object) || PyComplex_Check(object) ||
-      !PyNumber_Check(object)) {
+      !PyNumber_Check(object) || has_imaginary_part(object)) {
     return false;
   }
   *value = PyFloat_AsDouble(object);
   return *value != -1.0 || PyErr_Occurred() == nullptr;
+}
+
+bool to_complex(PyObject* object, c10::complex<double>* value) {
+  if (PyBool_Check(object) || PyUnicode_Check(object) ||
+      !(PyNumber_Check(object) || PyObject_HasAttrString(object, "__complex__") == 1)) {
+    return false;
+  }
+  const Py_complex number = PyComplex_AsCComplex(object);  // by __complex__, then by __float__
+  *value = {number.real, number.imag};
+  return number.real != -1.0 || PyErr_Occurred() == nullptr;
 }
 
 bool to_text(PyObject* object, std::string* value) {
@@ -173,19 +198,6 @@ const char* expected_text(int32_t type) {
   }
 }
 
-std::string repr_of(PyObject* object) {
-  PyObject* repr = PyObject_Repr(object);
-  std::string text;
-  if (repr == nullptr || !to_text(repr, &text)) {
-    PyErr_Clear();  // the error that is being told matters more than one of __repr__
-  }
-  Py_XDECREF(repr);
-  if (text.size() > 60) {
-    text = text.substr(0, 57) + "...";
-  }
-  return text;
-}
-
 // An interrupt in the object's own code goes on as itself. Ctrl-C gives it no text: say where it
 // was.
 void name_interrupt(PyObject* exception, const std::string& where) {
@@ -257,14 +269,14 @@ bool convert(int32_t type, PyObject* object, c10::IValue* out) {
       }
       *out = i;
       return true;
-    case ONEOP_ATTR_COMPLEX_DOUBLE:
-      if (!PyComplex_Check(object) && !to_double(object, &f)) {
+    case ONEOP_ATTR_COMPLEX_DOUBLE: {
+      c10::complex<double> number;
+      if (!to_complex(object, &number)) {
         return false;
       }
-      *out = PyComplex_Check(object) ? c10::complex<double>(PyComplex_RealAsDouble(object),
-                                                            PyComplex_ImagAsDouble(object))
-                                     : c10::complex<double>(f, 0);
+      *out = number;
       return true;
+    }
     case ONEOP_ATTR_SHAPE:
     case ONEOP_ATTR_LIST_INT64:
       return convert_list<int64_t>(object, to_int, out);
@@ -297,6 +309,19 @@ std::string python_type_name(PyObject* object) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
+std::string repr_of(PyObject* object) {
+  PyObject* repr = PyObject_Repr(object);
+  std::string text;
+  if (repr == nullptr || !to_text(repr, &text)) {
+    PyErr_Clear();  // the error that is being told matters more than one of __repr__
+  }
+  Py_XDECREF(repr);
+  if (text.size() > 60) {
+    text = text.substr(0, 57) + "...";
+  }
+  return text;
+}
+
 std::string found_text(PyObject* object) {
   return python_type_name(object) + " " + repr_of(object);
 }
@@ -315,14 +340,16 @@ c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* obj
   PyShared raised = take_exception();
   name_interrupt(raised.get(), "while attribute " + in_quotes(attr.name) + " of op " +
                                    in_quotes(op.name) + " was converted");
-  throw Error("ArgumentError",
-              "op " + in_quotes(op.name) + ", attribute " + in_quotes(attr.name) + ": expected " +
-                  expected_text(attr.type) +
-                  (is_converted                                                 ? " of 32 bits"
-                   : attr.type == ONEOP_ATTR_INT64 && PyLong_CheckExact(object) ? " of 64 bits"
-                                                                                : "") +
-                  ", found " + found_text(object) + "\n  defined at " + op.source.text(),
-              std::move(raised));
+  throw Error(
+      "ArgumentError",
+      "op " + in_quotes(op.name) + ", attribute " + in_quotes(attr.name) + ": expected " +
+          expected_text(attr.type) +
+          (is_converted                                                 ? " of 32 bits"
+           : attr.type == ONEOP_ATTR_INT64 && PyLong_CheckExact(object) ? " of 64 bits"
+           : attr.type == ONEOP_ATTR_STRING && PyUnicode_Check(object)  ? " that UTF-8 can encode"
+                                                                        : "") +
+          ", found " + found_text(object) + "\n  defined at " + op.source.text(),
+      std::move(raised));
 }
 
 bool is_simple_attr(PyObject* object, int depth) {

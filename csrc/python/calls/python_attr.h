@@ -24,6 +24,7 @@ bool is_simple_attr(PyObject* object, int depth = kListDepth);
 bool is_symbolic(PyObject* object);
 
 std::string python_type_name(PyObject* object);
+std::string repr_of(PyObject* object);     // shortened
 std::string found_text(PyObject* object);  // "int 3"
 
 // None where the object is not a list of ints.

@@ -18,6 +18,7 @@
 #include "torch_host/calls/part_call.h"
 #include "torch_host/calls/sharded_calls.h"
 #include "torch_host/calls/tensor_rules.h"
+#include "torch_host/interpreter/schema_hook.h"
 #include "torch_host/interpreter/trace_hook.h"
 #include "torch_host/memory/host_cache.h"
 #include "torch_host/ops/torch_op.h"
@@ -346,6 +347,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("register_python", &oneop::register_python, py::arg("description"));
   m.def("composition_of", &oneop::composition_of, py::arg("name"), py::arg("inputs"));
   m.def("kernel_attrs", &oneop::kernel_attrs, py::arg("name"), py::arg("values"));
+  m.def("set_schema_hook", [](const py::function& hook) { oneop::set_schema_hook(hook.ptr()); });
   m.def("set_trace_hook", [](const py::function& hook) { oneop::set_trace_hook(hook.ptr()); });
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));

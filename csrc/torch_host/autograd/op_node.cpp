@@ -164,22 +164,33 @@ void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
 
 // torch checks this too, but its message says neither which input it is nor where the gradient is
 // written.
-void OpNode::check_shapes(const variable_list& results) const {
+void OpNode::check_results(const variable_list& results) const {
   for (size_t i = 0; i < results.size(); ++i) {
     const torch::autograd::Edge& edge = next_edge(i);
     if (!results[i].defined() || !edge.is_valid()) {
       continue;
     }
     const auto& expected = edge.function->input_metadata(edge.input_nr);
-    if (expected.was_default_constructed() || expected.is_same_shape(results[i]) ||
-        expected.is_expandable_to_shape(results[i])) {  // torch sums what was broadcast
+    if (expected.was_default_constructed()) {
+      continue;
+    }
+    const bool has_shape = expected.is_same_shape(results[i]) ||
+                           expected.is_expandable_to_shape(results[i]);  // torch sums over it
+    const bool is_real =
+        !results[i].is_complex() || c10::isComplexType(c10::typeMetaToScalarType(expected.dtype()));
+    if (has_shape && is_real) {
       continue;
     }
     std::ostringstream text;
-    text << plan().name << ": for input " << in_quotes(plan().input_names[i])
-         << " expected a tensor of shape " << expected.shape_as_dim_vector() << ", found shape "
-         << results[i].sym_sizes() << "\n  at " << plan().place;
-    throw_python_error(Error("GradientError", text.str()));
+    if (has_shape) {
+      text << "a real tensor, found a complex one\n  take its real part: torch.real(dx)";
+    } else {
+      text << "a tensor of shape " << expected.shape_as_dim_vector() << ", found shape "
+           << results[i].sym_sizes();
+    }
+    throw_python_error(Error("GradientError", plan().name + ": for input " +
+                                                  in_quotes(plan().input_names[i]) + " expected " +
+                                                  text.str() + "\n  at " + plan().place));
   }
 }
 
@@ -198,7 +209,7 @@ variable_list OpNode::apply(variable_list&& grads) {
   }
   InBackward guard;
   variable_list results = plan_->run(&blobs, grads, wanted_inputs());
-  check_shapes(results);
+  check_results(results);
   return results;
 }
 

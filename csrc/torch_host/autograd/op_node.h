@@ -68,7 +68,7 @@ class OpNode final : public torch::autograd::Node {
 
  private:
   std::vector<bool> wanted_inputs() const;
-  void check_shapes(const torch::autograd::variable_list& results) const;
+  void check_results(const torch::autograd::variable_list& results) const;
 
   at::Tensor unpack_saved(size_t i);
 

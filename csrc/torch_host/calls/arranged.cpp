@@ -2,6 +2,7 @@
 #include "torch_host/calls/arranged.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 
 #include "torch_host/memory/small_cache.h"
 
@@ -84,6 +85,30 @@ at::Tensor contiguous_copy(const at::Tensor& tensor) {
   }
 }
 
+namespace {
+
+[[noreturn]] void refuse_tensor(const Layout& layout, size_t input, const std::string& text) {
+  refuse_argument(layout, ", input " + in_quotes(layout.op->inputs[input].name) + ": " + text);
+}
+
+// Whether the storage holds all elements. FSDP, for one, takes the storage of parameters away while
+// they are not needed.
+bool has_its_memory(const at::Tensor& tensor, bool is_contiguous) {
+  const int64_t count = tensor.numel();
+  int64_t last = count - 1;
+  if (!is_contiguous) {
+    last = 0;
+    for (size_t i = 0; i < tensor.sizes().size(); ++i) {
+      last += (tensor.sizes()[i] - 1) * tensor.strides()[i];
+    }
+  }
+  const auto end = static_cast<size_t>(tensor.storage_offset() + last + 1);
+  return count == 0 ||
+         end * tensor.itemsize() <= tensor.unsafeGetTensorImpl()->unsafe_storage().nbytes();
+}
+
+}  // namespace
+
 Arranged::Arranged(const Layout& layout, const CallTensors& call) {
   const bool any_strides = layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
   size_t at = 0;
@@ -92,9 +117,19 @@ Arranged::Arranged(const Layout& layout, const CallTensors& call) {
     const bool on_host = layout.op->inputs[a].on_host;
     for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
       const at::Tensor& tensor = *call.tensors[at];
+      const bool is_contiguous = tensor.is_contiguous();
+      if (!has_its_memory(tensor, is_contiguous)) {
+        refuse_tensor(layout, a,
+                      "its storage is smaller than the tensor\n  it was resized or freed");
+      }
+      if (is_mutable && !is_contiguous && at::has_internal_overlap(tensor) == at::MemOverlap::Yes) {
+        refuse_tensor(layout, a,
+                      "the op changes it, and several of its elements share memory\n"
+                      "  give it a copy: x.clone()");
+      }
       if (on_host && !tensor.is_cpu()) {
         add_copy(tensor.to(c10::kCPU).contiguous());
-      } else if (any_strides || tensor.is_contiguous()) {
+      } else if (any_strides || is_contiguous) {
         data_.push_back(is_mutable ? tensor.mutable_data_ptr()
                                    : const_cast<void*>(tensor.const_data_ptr()));
       } else {

@@ -207,8 +207,13 @@ void JobProgram::for_each_step(const Act& act) {
   follow_stream();
   at::AutoDispatchBelowADInplaceOrView below;
   c10::AutoGradMode no_grad(false);
-  // A job was traced without autocast and runs without it, wherever it is called.
-  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  // A job was traced without autocast, modes and transforms, and runs without them, wherever it is
+  // called.
+  using c10::DispatchKey;
+  c10::impl::ExcludeDispatchKeyGuard no_modes(
+      c10::autocast_dispatch_keyset | c10::python_ks |
+      c10::DispatchKeySet({DispatchKey::FuncTorchDynamicLayerFrontMode,
+                           DispatchKey::FuncTorchDynamicLayerBackMode}));
   torch::jit::Stack stack;
   size_t i = 0;
   try {

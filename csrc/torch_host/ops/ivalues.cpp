@@ -156,7 +156,9 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
       attr.text = bytes_of_text(value.toStringRef());
       break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
-      attr.doubles = {value.toComplexDouble().real(), value.toComplexDouble().imag()};
+      // Without the sign of zeros, which the text of a traced program loses: Python reads -0+1j as
+      // 1j. To add 0.0 makes it positive.
+      attr.doubles = {value.toComplexDouble().real() + 0.0, value.toComplexDouble().imag() + 0.0};
       break;
     case ONEOP_ATTR_DTYPE:
       attr.i = to_dtype(value);

@@ -1,14 +1,13 @@
 // torch_op.cpp: torch's ops by name, and calls of them while others may redefine them.
 #include "torch_host/ops/torch_op.h"
 
-#include <Python.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <chrono>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 
 #include "engine/ops/error.h"
+#include "torch_host/ops/dispatch_window.h"
 
 namespace oneop {
 namespace {
@@ -56,68 +55,35 @@ void TorchOp::define(c10::FunctionSchema schema, uint32_t flags) {
   definition_ = std::move(definition);
 }
 
-// A call on its way from its arguments to its kernel.
-class DispatchWindow {
- public:
-  DispatchWindow(const TorchOp& op, int32_t schema_version) : op_(op), outer_(innermost) {
-    innermost = this;
-    open();
-    while (op_.is_changing_.load()) {
-      close();
-      wait();
-      open();
-    }
-    fits_ = op_.schema_version_.load() == schema_version;
-  }
-  ~DispatchWindow() {
-    close();
-    innermost = outer_;
-  }
-  DispatchWindow(const DispatchWindow&) = delete;
-  DispatchWindow& operator=(const DispatchWindow&) = delete;
+namespace {
 
-  bool fits() const { return fits_; }
-  static void close_for(const TorchOp& op) {
-    if (innermost != nullptr && &innermost->op_ == &op) {
-      innermost->close();
+// Whether somebody else than kernels sees a call: a mode, a transform or a subclass of Tensor.
+bool is_watched(const Layout& layout, const torch::jit::Stack& stack) {
+  if (c10::impl::raw_local_dispatch_key_set.included_ != 0) {
+    return true;
+  }
+  const auto has_python = [](const at::Tensor& tensor) {
+    return tensor.defined() && tensor.key_set().has_any(c10::python_ks);
+  };
+  for (size_t i = stack.size() - layout.num_args; i < stack.size(); ++i) {
+    if (stack[i].isTensor() && has_python(stack[i].toTensor())) {
+      return true;
+    }
+    if (stack[i].isTensorList()) {
+      for (const at::Tensor& tensor : stack[i].toTensorVector()) {
+        if (has_python(tensor)) {
+          return true;
+        }
+      }
     }
   }
+  return false;
+}
 
- private:
-  void open() {
-    op_.calls_on_the_way_.fetch_add(1);
-    is_open_ = true;
-  }
-  void close() {
-    if (is_open_) {
-      op_.calls_on_the_way_.fetch_sub(1);
-      is_open_ = false;
-    }
-  }
-  // A call that is on its way may need the GIL to get there, so it is not held meanwhile.
-  void wait() const {
-    PyThreadState* held = PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
-    while (op_.is_changing_.load()) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-    if (held != nullptr) {
-      PyEval_RestoreThread(held);
-    }
-  }
-
-  static thread_local DispatchWindow* innermost;
-  const TorchOp& op_;
-  DispatchWindow* outer_;
-  bool is_open_ = false;
-  bool fits_ = false;
-};
-
-thread_local DispatchWindow* DispatchWindow::innermost = nullptr;
-
-void leave_dispatch(const TorchOp& op) { DispatchWindow::close_for(op); }
+}  // namespace
 
 bool TorchOp::dispatch(const Layout& layout, torch::jit::Stack* stack) const {
-  const DispatchWindow window(*this, layout.schema_version);
+  const DispatchWindow window(*this, layout.schema_version, is_watched(layout, *stack));
   if (!window.fits()) {
     return false;
   }
@@ -127,10 +93,14 @@ bool TorchOp::dispatch(const Layout& layout, torch::jit::Stack* stack) const {
 
 void TorchOp::dispatch_or_throw(const Layout& layout, torch::jit::Stack* stack) const {
   if (!dispatch(layout, stack)) {
-    throw Error("OpRuntimeError", "op " + in_quotes(name()) +
-                                      " was redefined with other arguments during this call\n"
-                                      "  call it again");
+    refuse_redefined();
   }
+}
+
+void TorchOp::refuse_redefined() const {
+  throw Error("OpRuntimeError", "op " + in_quotes(name()) +
+                                    " was redefined with other arguments during this call\n"
+                                    "  call it again");
 }
 
 }  // namespace oneop

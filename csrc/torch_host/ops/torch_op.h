@@ -37,6 +37,7 @@ class TorchOp {
   bool dispatch(const Layout& layout, torch::jit::Stack* stack) const;
   // For callers that cannot put the arguments together again. Throws.
   void dispatch_or_throw(const Layout& layout, torch::jit::Stack* stack) const;
+  [[noreturn]] void refuse_redefined() const;
 
  private:
   friend class DispatchWindow;
@@ -53,13 +54,13 @@ class TorchOp {
   bool selects_backend_ = false;
   bool counts_changes_ = false;
 
-  // torch reads a stack by the schema, so the schema is not exchanged while a call is on its way
-  // from its arguments to its kernel. Both are read and written in the order of Dekker's algorithm.
+  // For DispatchWindow. Both are read and written in the order of Dekker's algorithm.
   mutable std::atomic<int32_t> calls_on_the_way_{0};
   std::atomic<bool> is_changing_{false};
 };
 
-// Marks that the call of `op` which this thread is making has read its arguments off the stack.
+// Marks that the call of `op` which this thread is making has read its arguments off the stack. See
+// dispatch_window.h.
 void leave_dispatch(const TorchOp& op);
 
 }  // namespace oneop

@@ -6,13 +6,14 @@
 #include <unordered_set>
 
 #include "engine/ops/functions.h"
+#include "torch_host/interpreter/schema_hook.h"
 #include "torch_host/registration/redefinition.h"
 
 namespace oneop {
 namespace {
 
 // One registration at a time. It is taken before every other lock of the core and never with the
-// GIL held, so that it may be held while torch defines ops.
+// GIL held, so that its holder may take the GIL and may have torch define ops.
 std::mutex& registration_mutex() {
   static std::mutex* mutex = new std::mutex;
   return *mutex;
@@ -46,6 +47,7 @@ Registered carry_out(Registry::Change* change, Functions::Change* functions) {
   if (functions != nullptr) {
     Functions::global().commit(functions);
   }
+  tell_schemas(done.changed);  // calls of these ops wait until the next lines
   for (const auto& redefinition : redefinitions) {
     redefinition->commit();
   }

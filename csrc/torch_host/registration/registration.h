@@ -10,7 +10,7 @@ namespace oneop {
 
 struct Registered {
   std::vector<std::string> ops;      // that were defined
-  std::vector<std::string> changed;  // whose arguments changed: drop what Python remembers of them
+  std::vector<std::string> changed;  // whose arguments changed
 };
 
 // Adds what a library, or Python, defines. Throws RegistrationError or DuplicateOpError, and then

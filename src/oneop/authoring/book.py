@@ -18,7 +18,7 @@ from oneop.authoring.rules.sbp_entries import SbpRule, Signature
 from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import TensorSpec, watched
 from oneop.model.attributes import BY_SCHEMA
-from oneop.runtime.core import core, forget_ops, tell_defined
+from oneop.runtime.core import core, tell_defined
 
 NO_GRAD, CPU_ONLY, ANY_STRIDES, RANDOM, SIDE_EFFECT = 1, 2, 4, 8, 16  # the plugin ABI's flags of an op
 
@@ -143,7 +143,7 @@ def schema_of(name: str) -> Schema:
 
 def publish(page: Page) -> None:
     """Hand a page to the core. If it refuses, everything stays as it was."""
-    changed = core().register_python(
+    core().register_python(
         {
             "library": page.library,
             "op": None if page.op is None else _describe_op(page.op),
@@ -152,7 +152,6 @@ def publish(page: Page) -> None:
             "forward": None if page.forward is None else _describe_rule(page.name, page.forward),
         }
     )
-    forget_ops(changed)
     _pages[page.name, page.library] = page
     tell_defined([page.name])
 

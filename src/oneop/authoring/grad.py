@@ -32,7 +32,8 @@ class Context:
             hint = did_you_mean(name, self._values)
             raise GradientError(
                 f'op "{self._op}": its rule asks for ctx.{name}, which is not kept{hint}\n'
-                f"  it has: {', '.join(self._values)}; name more with register_grad(saves=[...])"
+                f"  it has: {', '.join(self._values) or 'nothing'}; "
+                "name more inputs and outputs with register_grad(saves=[...])"
             ) from None
 
 

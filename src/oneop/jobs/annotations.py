@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from oneop import typing as tp
 from oneop.errors import ArgumentError
 from oneop.jobs.planning.trace import InputSpec
+from oneop.jobs.traces import refuse_traces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +143,7 @@ def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any, is_
     if placeholder.kind == "Tensor":
         if not isinstance(value, torch.Tensor):
             raise ArgumentError(f"{where}: expected a torch tensor, {expected}, found {type(value).__name__}")
+        refuse_traces(job, [value])
         tensor = value.detach()
     else:
         depth = {"Numpy": 0, "ListNumpy": 1, "ListListNumpy": 2}[placeholder.kind]
@@ -151,6 +153,8 @@ def _to_tensor(job: str, name: str, placeholder: tp.Placeholder, value: Any, is_
             value = value[0]
         if not isinstance(value, np.ndarray):
             raise ArgumentError(f"{where}: expected a numpy array, {expected}, found {type(value).__name__}")
+        if isinstance(value, np.ma.MaskedArray):
+            raise ArgumentError(f"{where}: expected a numpy array without a mask\n  give it x.filled(value)")
         # What torch can take without a copy: whole, forward steps in the byte order of this machine.
         size = max(value.itemsize, 1)
         has_steps = all(step >= 0 and step % size == 0 for step in value.strides)

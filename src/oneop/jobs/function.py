@@ -22,6 +22,7 @@ from oneop.jobs.pending import LostErrors, Pending
 from oneop.jobs.planning.plan_view import PlanView
 from oneop.jobs.planning.profile import JobProfile, profile_job
 from oneop.jobs.planning.trace import TracedJob, TraceRequest
+from oneop.jobs.traces import outside_traces, refuse_traces
 from oneop.runtime.core import core
 
 if TYPE_CHECKING:
@@ -149,6 +150,12 @@ class Job(JobEntry):
         )
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if current_context() is None and not self._compilation.from_host:
+            refuse_traces(self._name, ())
+        with outside_traces():
+            return self._call_outside(*args, **kwargs)
+
+    def _call_outside(self, *args: Any, **kwargs: Any) -> Any:
         if self._signature.is_callback:
             self._lost.raise_first()
         with refusing_traces():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,12 @@ from oneop.jobs.meeting import refusing_traces
 from oneop.jobs.planning.plan_view import PlanView
 from oneop.jobs.planning.profile import JobProfile, profile_job
 from oneop.jobs.planning.trace import InputSpec, TraceRequest
+from oneop.jobs.traces import is_traced, refuse_transforms, run_inline
+from oneop.runtime.modes import untraced
+
+
+def _has_data(value: torch.Tensor) -> bool:
+    return value.layout is torch.strided and (not value.is_meta or type(value) is not torch.Tensor)
 
 
 class TensorJob:
@@ -42,6 +49,7 @@ class TensorJob:
             device=devices.pop() if devices else None,
         )
         self._compilation = Compilation(request, backend=backend)
+        self._fn = fn
         self._expected = [(spec.shape, spec.dtype) for spec in specs]
         self._compilation.get()
 
@@ -50,19 +58,41 @@ class TensorJob:
         """The job, ready to run; traced again if an op was registered again since."""
         return self._compilation.get()
 
-    def __call__(self, *inputs: torch.Tensor) -> Any:
-        """Run the job. Raises `ArgumentError` for other shapes or dtypes than those it was traced for."""
+    @untraced
+    def __call__(self, *inputs: torch.Tensor, **named: torch.Tensor) -> Any:
+        """Run the job. Raises `ArgumentError` for other shapes or dtypes than those it was traced for.
+
+        While torch traces (another job, make_fx, export) the function itself runs, so that it is traced too.
+        """
+        if named:
+            inputs = self._in_order(inputs, named)
         if len(inputs) != len(self._expected) or not all(
-            isinstance(value, torch.Tensor) and value.dtype == dtype and value.shape == shape
+            isinstance(value, torch.Tensor) and value.dtype == dtype and value.shape == shape and _has_data(value)
             for value, (shape, dtype) in zip(inputs, self._expected, strict=True)
         ):
             with self.compiled.refusing():
                 self._refuse(inputs)
+        refuse_transforms(self.name)
+        if is_traced(inputs):
+            return run_inline(self._fn, inputs)
         with refusing_traces():
             compiled = self._compilation.get()
         results = compiled.call([value.detach() if value.requires_grad else value for value in inputs])
         spec = compiled.traced.output_spec
+        if compiled.traced.gives_none:
+            return None
         return results[0] if spec.is_leaf() else pytree.tree_unflatten(results, spec)
+
+    @property
+    def name(self) -> str:
+        """The name of the job, in messages and plans."""
+        return self._compilation.name
+
+    def _in_order(self, inputs: Sequence[torch.Tensor], named: dict[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        try:
+            return inspect.signature(self._fn).bind(*inputs, **named).args
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f'job "{self.name}": {error}\n  its inputs are those of its function') from None
 
     def _refuse(self, inputs: Sequence[Any]) -> None:
         traced = self.compiled.traced
@@ -76,6 +106,11 @@ class TensorJob:
                 raise ArgumentError(
                     f'job "{traced.name}", {spec.name}: expected {spec.dtype} {spec.shape}, found {kind}\n'
                     "  a job is planned for fixed shapes: make another one for others"
+                )
+            if not _has_data(value):
+                kind = "a meta tensor" if value.is_meta else f"layout {str(value.layout).removeprefix('torch.')}"
+                raise ArgumentError(
+                    f'job "{traced.name}", {spec.name}: expected a dense tensor with data, found {kind}'
                 )
 
     def plan(self) -> PlanView:
@@ -112,8 +147,13 @@ class Graph:
         """Compute the results from the inputs. Define it in the subclass."""
         raise NotImplementedError(f"{type(self).__name__} does not define build(self, ...)")
 
+    @untraced
     def __call__(self, *inputs: torch.Tensor) -> Any:
-        """Run the graph."""
+        """Run the graph; while torch traces, `build` itself."""
+        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        refuse_transforms(type(self).__name__)
+        if is_traced(tensors) and len(tensors) == len(inputs):
+            return run_inline(self.build, inputs)
         with refusing_traces():
             job = self.job_for(*inputs)
         return job(*inputs)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch._library.utils import is_impure
 
-from oneop.errors import ArgumentError
+from oneop.errors import ArgumentError, OpRuntimeError
 from oneop.jobs.device import DeviceRunner
 from oneop.jobs.locks import no_modes, tracing_alone
 from oneop.jobs.meeting import refusing
@@ -215,10 +215,15 @@ class Compilation:
         """Keep what is needed. `check` raises where the traced job is not what its maker can use."""
         self._request = request
         self._backend = backend
-        self._from_host = from_host
+        self.from_host = from_host
         self._check = check
         self._compiled: CompiledJob | None = None
         self._session: Session | None = None  # that of the first trace: a job keeps its variables
+
+    @property
+    def name(self) -> str:
+        """The name of the job."""
+        return self._request.name
 
     def get(self) -> CompiledJob:
         """Return the compiled job. Raises what tracing or planning raises; nothing is kept then."""
@@ -237,10 +242,15 @@ class Compilation:
             epoch = core().registry_epoch()
             try:
                 compiled = self._compile()
-            except Exception:
-                if left and core().registry_epoch() != epoch:
+            except Exception as error:
+                if core().registry_epoch() == epoch:
+                    raise
+                if left:
                     continue  # an op may have changed between trace and plan
-                raise
+                raise OpRuntimeError(
+                    f'job "{self.name}" cannot be compiled: ops were registered again during each of {_ATTEMPTS} '
+                    "attempts\n  register ops before jobs are called"
+                ) from error
             if not left or compiled.is_current():
                 break
         return compiled
@@ -254,7 +264,7 @@ class Compilation:
         draft = Draft(session)
         traced = trace_job(self._request, draft)
         ops.keep({node.target._opname for node in traced.graph.graph.nodes if is_ours(node)})
-        compiled = CompiledJob(traced, self._backend, ops, session.lock, self._from_host)
+        compiled = CompiledJob(traced, self._backend, ops, session.lock, self.from_host)
         if self._check is not None:
             self._check(traced)
         draft.commit()

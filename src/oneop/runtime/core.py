@@ -56,6 +56,7 @@ def _load_core() -> Any:
         _loading = module = _import_core()
         try:
             module.set_traced_call(traced_call)
+            module.set_schema_hook(_follow_schemas)
             _apply_setting("cpu_fallback")
             _apply_setting("sync_kernels")
             done = 0
@@ -191,6 +192,26 @@ def _make_op(info: _core.OpInfo) -> _core.Op:
     return op  # type: ignore[no-any-return]
 
 
+class _FollowingOp:
+    """What an overload calls, once its schema has changed.
+
+    torch takes the hash of an overload from this, and keeps overloads in tables, of a graph that is being traced for
+    one. So the hash never changes.
+    """
+
+    __slots__ = ("_call", "_hash")
+
+    def __init__(self, call: Callable[..., Any], number: int) -> None:
+        self._call = call
+        self._hash = number
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 #: What `torch.ops.oneop.<name>.default` is, for each name that ever was an op.
 _overloads: dict[str, Any] = {}
 
@@ -207,7 +228,9 @@ def _overload_of(name: str) -> Any:
     if known is not current:
         # Other threads use the object: it never lacks an attribute. An update of one dict by another is atomic.
         outdated = vars(known).keys() - vars(current).keys()
-        vars(known).update(vars(current))
+        before = vars(known)["_op"]
+        following = _FollowingOp(current._op, hash(before))
+        vars(known).update({**vars(current), "_op": following})
         for attribute in outdated:
             vars(known).pop(attribute, None)
         packet.default = known
@@ -267,6 +290,13 @@ def forget_ops(names: Iterable[str]) -> None:
         _ops.pop(name, None)
         if name in vars(torch.ops.oneop):
             delattr(torch.ops.oneop, name)
+
+
+def _follow_schemas(names: list[str]) -> None:
+    """Give the objects of ops their new schemas. The core runs this while calls of these ops wait."""
+    forget_ops(names)
+    for name in names:
+        _overload_of(name)
 
 
 def restore(snapshot: object, libraries: dict[str, tuple[str, Any]]) -> None:

@@ -15,7 +15,7 @@ from oneop._build.cache import cache_root, cannot_write, make_dir, read_json
 from oneop._build.library import Library, build, build_inline
 from oneop._build.sources import sha_of
 from oneop.errors import ArgumentError, LoadError, described
-from oneop.runtime.core import core, find_op, forget_ops, loaded_libraries, tell_defined
+from oneop.runtime.core import core, find_op, loaded_libraries, tell_defined
 from oneop.runtime.modes import untraced
 
 if TYPE_CHECKING:
@@ -140,7 +140,6 @@ def _load_file(path: Path, library: str, package: str, signed_by: str | bytes | 
         else:
             _opened[path] = digest
         result: LoadResult = core().load_library(str(opened), library, package)
-        forget_ops(result["changed"])
         for name in result["ops"]:
             find_op(name)  # torch.compile can look them up, not make them
         loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]), package=package)

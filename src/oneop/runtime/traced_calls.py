@@ -5,6 +5,7 @@ Invariant: a traced call gives what the same call gives when it is not traced, o
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             positional[plan.positions[name]] = value
         else:
             if name in plan.kinds:
-                if not _is_plain(value, *plan.kinds[name]):
+                if not _is_plain(value, *plan.kinds[name]) or (name in plan.complexes and not _is_finite(value)):
                     return _call_as_it_is(op, *inputs, **arguments)
             elif name not in plan.others:
                 return _call_as_it_is(op, *inputs, **arguments)  # which says what the op takes
@@ -82,6 +83,14 @@ def text_of_bytes(value: bytes | str) -> str:
 text_of_bytes._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
+def _is_finite(value: complex) -> bool:
+    """Tell whether Python reads the text of a number, which stands in a graph's code: infj and nanj are no numbers."""
+    return cmath.isfinite(value)
+
+
+_is_finite._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
 class TraceNames:
     """How the arguments of one op are called, by its author and in its schema."""
 
@@ -95,6 +104,7 @@ class TraceNames:
         self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
         self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
         self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
+        self.complexes = {attr["name"] for attr in info["attrs"] if attr["type"] == "complex"}
         self.returns_list = returns_list
         self.returns_nothing = not info["outputs"]
         self.kinds = {attr["name"]: _PLAIN[BY_NAME[attr["type"]].annotation] for attr in info["attrs"]}

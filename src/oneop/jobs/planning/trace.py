@@ -54,6 +54,7 @@ class TracedJob:
     optimizer: Optimizer | None
     count: StepCount | None  # of a train job
     output_spec: pytree.TreeSpec
+    gives_none: bool  # the function returns None
     num_outputs: int  # results first, then watched blobs
     watches: tuple[Watch, ...]
     device: torch.device
@@ -158,7 +159,7 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         trained_leaves = {v.name: leaves[v.name] for v in variables if v.name in trained}
         grads_of_watched = _update(context, trained_leaves, tensors, rates, view, is_fused=request.has_fused_updates)
         watched = [grads_of_watched[id(w)] if w.is_grad else w.blob for w in context.watches]
-        output.update(spec=spec, watches=tuple(context.watches))
+        output.update(spec=spec, watches=tuple(context.watches), gives_none=results is None)
         return [(tensor if view is None else view.gather(tensor)).detach() for tensor in [*flat, *watched]]
 
     examples = [torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in inputs]
@@ -174,6 +175,7 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         optimizer=optimizer,
         count=count,
         output_spec=output["spec"],
+        gives_none=output["gives_none"],
         num_outputs=output["spec"].num_leaves,
         watches=output["watches"],
         device=device,
