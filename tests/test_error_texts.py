@@ -101,8 +101,9 @@ def words_of(text: str) -> list[str]:
 
 
 def parts_of(literals: list[str]) -> list[list[str]]:
-    """Return the words of each line of some literals."""
-    return [words for literal in literals for line in literal.split("\n") if (words := words_of(line))]
+    """Return the words of each line of some literals, and of what is between the directives of a format."""
+    lines = [line for literal in literals for line in re.split(r"\n|%[sRd]", literal)]
+    return [words for line in lines if (words := words_of(line))]
 
 
 def python_texts(text: str, place: str) -> Iterator[Text]:

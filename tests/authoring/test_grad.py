@@ -159,6 +159,7 @@ def test_a_missing_one_says_how():
         (lambda ctx, dy: (dy, 1.0), 'for input "b" expected a tensor, found float'),
         (lambda ctx, dy: {"c": dy}, "there is no input c"),
         (lambda ctx, dy: (dy, dy[:1]), 'for input "b" expected a tensor of shape [2], found shape [1]'),
+        (lambda ctx, dy: (dy, dy * 1j), 'for input "b" expected a real tensor, found a complex one'),
         (lambda ctx, dy: (dy.new_zeros(3), dy), 'for input "a" expected a tensor of shape [2], found shape [3]'),
     ],
 )

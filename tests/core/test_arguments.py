@@ -5,6 +5,7 @@ import torch
 
 import oneop
 from oneop.errors import ArgumentError, OpNotFoundError
+from oneop.registry import isolated
 
 X = torch.ones(3)
 
@@ -115,6 +116,40 @@ def test_unsupported_tensors(refused):
             'op "t_relu", input "x": nested tensors are not supported\n'
             "  call the op on each of x.unbind(), or on x.to_padded_tensor(value)"
         )
+
+
+@pytest.mark.parametrize("bytes_left", [0, 4, 52])
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.t(), lambda x: x[1:], lambda x: x[:, 1]])
+def test_a_storage_that_was_shrunk(refused, view, bytes_left):
+    """As FSDP does with parameters that it does not need for the moment."""
+    x = torch.ones(4, 4)
+    part = view(x)
+    x.untyped_storage().resize_(bytes_left)
+    assert refused("t_relu", part) == (
+        'op "t_relu", input "x": its storage is smaller than the tensor\n  it was resized or freed'
+    )
+    x.untyped_storage().resize_(64)
+    x.fill_(1)
+    assert torch.equal(oneop.ops.t_relu(part), torch.ones_like(part))
+
+
+def test_a_changed_argument_whose_elements_share_memory():
+    with isolated():
+        op = oneop.define("t_add_one(Tensor(a!) x) -> ()", differentiable=False)
+
+        @op.register_kernel("cpu")
+        def kernel(x):
+            x += 1
+
+        x = torch.zeros(3, 1)
+        with pytest.raises(ArgumentError) as error:
+            op(x.expand(3, 4))
+        assert str(error.value).splitlines()[:2] == [
+            'op "t_add_one", input "x": the op changes it, and several of its elements share memory',
+            "  give it a copy: x.clone()",
+        ]
+        op(x.t())
+        assert torch.equal(x, torch.ones(3, 1))
 
 
 def test_output_counts(refused):

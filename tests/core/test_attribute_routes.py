@@ -140,6 +140,15 @@ def test_complex_numbers_compiled(value):
             assert observe(lambda: ROUTES["make_fx"](op, x, a=value)) == eager
 
 
+def test_a_text_that_has_no_bytes():
+    with isolated():
+        with pytest.raises(ArgumentError) as error:
+            define("str")(torch.ones(2), a="a\ud800")
+        assert str(error.value).splitlines()[0] == (
+            'op "ar_op", attribute "a": expected a str that UTF-8 can encode, found str \'a\\ud800\''
+        )
+
+
 def test_an_unknown_attribute_of_an_op_names_the_nearest():
     with isolated():
         op = define("int")
