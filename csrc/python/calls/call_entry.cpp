@@ -14,7 +14,6 @@
 #include "torch_host/calls/results.h"
 #include "torch_host/interpreter/python_error.h"
 #include "torch_host/interpreter/python_ref.h"
-#include "torch_host/ops/dispatch_window.h"
 
 namespace oneop {
 namespace {
@@ -74,7 +73,7 @@ bool call_op(OpObject* object, PyObject* const* args, size_t num_args, PyObject*
   }
   torch::jit::Stack stack;
   if (is_symbolic || !binding.fill(&stack) || is_watched) {
-    const DispatchWindow window(op, layout.schema_version, /*is_watched=*/true);
+    const DispatchWindow window(op.schema(), layout.schema_version, /*is_watched=*/true);
     if (window.fits()) {
       *result = binding.call(object->overload);
       return true;

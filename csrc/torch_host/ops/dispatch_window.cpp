@@ -10,17 +10,17 @@ namespace oneop {
 
 thread_local DispatchWindow* DispatchWindow::innermost = nullptr;
 
-DispatchWindow::DispatchWindow(const TorchOp& op, int32_t schema_version, bool is_watched)
-    : op_(op), outer_(innermost), is_watched_(is_watched) {
+DispatchWindow::DispatchWindow(SchemaState* schema, int32_t version, bool is_watched)
+    : schema_(schema), outer_(innermost), is_watched_(is_watched) {
   const bool must_not_wait = is_inside_open();  // the exchange waits for this very thread
   innermost = this;
   open();
-  while (!must_not_wait && op_.is_changing_.load()) {
+  while (!must_not_wait && schema_->is_changing.load()) {
     close();
     wait();
     open();
   }
-  fits_ = op_.schema_version_.load() == schema_version;
+  fits_ = schema_->version.load() == version;
 }
 
 DispatchWindow::~DispatchWindow() {
@@ -30,7 +30,7 @@ DispatchWindow::~DispatchWindow() {
 
 bool DispatchWindow::is_inside_open() const {
   for (const DispatchWindow* window = outer_; window != nullptr; window = window->outer_) {
-    if (&window->op_ == &op_ && window->is_open_) {
+    if (window->schema_ == schema_ && window->is_open_) {
       return true;
     }
   }
@@ -38,13 +38,13 @@ bool DispatchWindow::is_inside_open() const {
 }
 
 void DispatchWindow::open() {
-  op_.calls_on_the_way_.fetch_add(1);
+  schema_->calls_on_the_way.fetch_add(1);
   is_open_ = true;
 }
 
 void DispatchWindow::close() {
   if (is_open_) {
-    op_.calls_on_the_way_.fetch_sub(1);
+    schema_->calls_on_the_way.fetch_sub(1);
     is_open_ = false;
   }
 }
@@ -52,7 +52,7 @@ void DispatchWindow::close() {
 // A call that is on its way may need the GIL to get there, so it is not held meanwhile.
 void DispatchWindow::wait() const {
   PyThreadState* held = PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
-  while (op_.is_changing_.load()) {
+  while (schema_->is_changing.load()) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   if (held != nullptr) {
@@ -60,10 +60,9 @@ void DispatchWindow::wait() const {
   }
 }
 
-void leave_dispatch(const TorchOp& op) {
-  DispatchWindow* window = DispatchWindow::innermost;
-  if (window != nullptr && &window->op_ == &op && !window->is_watched_) {
-    window->close();
+void DispatchWindow::leave(const SchemaState* schema) {
+  if (innermost != nullptr && innermost->schema_ == schema && !innermost->is_watched_) {
+    innermost->close();
   }
 }
 

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "engine/ops/error.h"
-#include "torch_host/ops/dispatch_window.h"
 
 namespace oneop {
 namespace {
@@ -83,7 +82,7 @@ bool is_watched(const Layout& layout, const torch::jit::Stack& stack) {
 }  // namespace
 
 bool TorchOp::dispatch(const Layout& layout, torch::jit::Stack* stack) const {
-  const DispatchWindow window(*this, layout.schema_version, is_watched(layout, *stack));
+  const DispatchWindow window(&schema_, layout.schema_version, is_watched(layout, *stack));
   if (!window.fits()) {
     return false;
   }

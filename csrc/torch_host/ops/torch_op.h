@@ -5,7 +5,6 @@
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "engine/ops/registry.h"
 #include "torch_host/interpreter/trace_hook.h"
+#include "torch_host/ops/dispatch_window.h"
 #include "torch_host/ops/layout.h"
 
 namespace oneop {
@@ -30,6 +30,7 @@ class TorchOp {
   // For comparing only.
   const OpRecord* current() const { return slot_->address(); }
   const c10::OperatorHandle& handle() const { return *handle_; }
+  SchemaState* schema() const { return &schema_; }
   void note_traced() const { tell_traced(slot_->name); }
 
   // Calls the op through torch's dispatcher, with arguments that were put on the stack by `layout`.
@@ -40,7 +41,6 @@ class TorchOp {
   [[noreturn]] void refuse_redefined() const;
 
  private:
-  friend class DispatchWindow;
   friend class Redefinition;
   explicit TorchOp(OpSlot* slot) : slot_(slot) {}
   void define(c10::FunctionSchema schema, uint32_t flags);  // those of the op
@@ -48,19 +48,15 @@ class TorchOp {
   OpSlot* slot_;
   std::optional<c10::OperatorHandle> handle_;
   std::string schema_text_;  // with all that torch is told besides
-  std::atomic<int32_t> schema_version_{0};
   std::unique_ptr<torch::Library> definition_;
   std::unique_ptr<torch::Library> kernels_;
   bool selects_backend_ = false;
   bool counts_changes_ = false;
 
-  // For DispatchWindow. Both are read and written in the order of Dekker's algorithm.
-  mutable std::atomic<int32_t> calls_on_the_way_{0};
-  std::atomic<bool> is_changing_{false};
+  mutable SchemaState schema_;
 };
 
-// Marks that the call of `op` which this thread is making has read its arguments off the stack. See
-// dispatch_window.h.
-void leave_dispatch(const TorchOp& op);
+// Marks that the call of `op` which this thread is making has read its arguments off the stack.
+inline void leave_dispatch(const TorchOp& op) { DispatchWindow::leave(op.schema()); }
 
 }  // namespace oneop

@@ -72,7 +72,7 @@ Redefinition::Redefinition(OpSlot* slot, OpRecord* record) : op_(TorchOp::of(slo
   const std::string text = text_of(schema, flags);
   is_new_ = op_.definition_ == nullptr;
   is_changed_ = text != op_.schema_text_;
-  layout->schema_version = op_.schema_version_.load() + (is_changed_ ? 1 : 0);
+  layout->schema_version = op_.schema_.version.load() + (is_changed_ ? 1 : 0);
   record->layout = layout;
   if (!is_changed_) {
     return;
@@ -80,7 +80,7 @@ Redefinition::Redefinition(OpSlot* slot, OpRecord* record) : op_(TorchOp::of(slo
   if (!is_new_) {
     previous_ = op_.handle().schema();
     previous_text_ = op_.schema_text_;
-    previous_version_ = op_.schema_version_.load();
+    previous_version_ = op_.schema_.version.load();
     const RecordPtr before = op_.slot_->record();
     previous_flags_ = before != nullptr ? before->op->flags : 0;
     wait_for_calls();
@@ -93,7 +93,7 @@ Redefinition::Redefinition(OpSlot* slot, OpRecord* record) : op_(TorchOp::of(slo
       op_.handle_ = c10::Dispatcher::singleton().findSchemaOrThrow(qualified.c_str(), "");
     }
     op_.schema_text_ = text;
-    op_.schema_version_.store(layout->schema_version);
+    op_.schema_.version.store(layout->schema_version);
   } catch (const std::exception& error) {
     undo();
     const std::string reason = error.what();
@@ -140,15 +140,15 @@ Redefinition::~Redefinition() {
 
 void Redefinition::commit() noexcept {
   is_committed_ = true;
-  op_.is_changing_.store(false);
+  op_.schema_.is_changing.store(false);
 }
 
 void Redefinition::wait_for_calls() {
-  op_.is_changing_.store(true);
+  op_.schema_.is_changing.store(true);
   const auto deadline = steady_clock::now() + kPatience;
-  while (op_.calls_on_the_way_.load() != 0) {
+  while (op_.schema_.calls_on_the_way.load() != 0) {
     if (steady_clock::now() > deadline) {
-      op_.is_changing_.store(false);
+      op_.schema_.is_changing.store(false);
       throw Error("RegistrationError",
                   "op " + in_quotes(op_.name()) +
                       " cannot get other arguments now: a call of it has been on its way for " +
@@ -165,7 +165,7 @@ void Redefinition::undo() noexcept {
     op_.definition_.reset();
     if (previous_) {
       op_.define(*previous_, previous_flags_);
-      op_.schema_version_.store(previous_version_);
+      op_.schema_.version.store(previous_version_);
     } else {
       op_.kernels_.reset();
       op_.handle_.reset();
@@ -175,7 +175,7 @@ void Redefinition::undo() noexcept {
   } catch (const std::exception&) {  // torch had this very definition before
   }
   is_committed_ = true;
-  op_.is_changing_.store(false);
+  op_.schema_.is_changing.store(false);
 }
 
 }  // namespace oneop
