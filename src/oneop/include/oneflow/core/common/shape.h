@@ -138,6 +138,13 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
   explicit inline Shape(const ShapeView& view);
   explicit inline Shape(const ::oneop::sdk::ShapeRef& ref);  // it converts to both of the above
   explicit Shape(const std::vector<int64_t>& dims) : dims_(dims.begin(), dims.end()) {}
+  // To and from a message that has `dim`.
+  template <class Message, class = decltype(std::declval<const Message&>().dim_size())>
+  explicit Shape(const Message& message) : Shape(message.dim()) {}
+  template <class Message>
+  void ToProto(Message* message) const {
+    message->mutable_dim()->assign(begin(), end());
+  }
   template <class It, class = decltype(*std::declval<It>())>
   Shape(It begin, It end) : dims_(begin, end) {}
 
@@ -166,6 +173,22 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
     return *this;
   }
   inline Shape RemoveOnes() const;
+  // Without these axes, which have one element each.
+  Shape RemoveOnes(const AxisVector& axes) const {
+    DimVector dims;
+    for (int64_t i = 0; i != NumAxes(); ++i) {
+      bool is_removed = false;
+      for (int64_t axis : axes) {
+        is_removed = is_removed || axis == i;
+      }
+      if (!is_removed) {
+        dims.push_back(At(i));
+      } else if (At(i) != 1) {
+        ::oneop::sdk::ThrowAxis(i, NumAxes());
+      }
+    }
+    return Shape(dims);
+  }
   static Shape Ones(int64_t ndim) { return Shape(DimVector(static_cast<size_t>(ndim), 1)); }
   inline AxisVector Axes4BroadcastTo(const Shape& to) const;
   Shape Slice(int64_t begin, int64_t end) const {
@@ -303,6 +326,7 @@ inline Shape CreateLeftExtendedShape(const ShapeView& shape, int64_t ndim) {
   return extended;
 }
 inline Shape ExpandDimIf0D(const Shape& shape) { return shape.NumAxes() == 0 ? Shape({1}) : shape; }
+inline Shape ExpandDimIf0D(const ShapeView& shape) { return ExpandDimIf0D(Shape(shape)); }
 
 }  // namespace oneflow ONEOP_HIDDEN
 

@@ -19,4 +19,8 @@
 #include "oneflow/core/framework/user_op_registry.h"
 #include "oneflow/core/kernel/new_kernel_util.h"
 
+#if defined(ONEOP_PORT)
+#include "oneop/sdk/port.h"
+#endif
+
 #endif  // ONEFLOW_CORE_FRAMEWORK_FRAMEWORK_H_

@@ -34,9 +34,7 @@ class InferContext : public ::oneop::sdk::Context {
   using Ref = ::oneop::sdk::Ref<T>;
 
   // --- 2020: pointers to everything. 2022: pointers to outputs. Now: references, and setters. ---
-  DescRef TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const {
-    return DescRef(&Any(n, i));
-  }
+  TensorDesc* TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const { return &Any(n, i); }
   ShapeRef Shape4ArgNameAndIndex(std::string_view n, int32_t i) const {
     return ShapeRef(Any(n, i).mut_shape());
   }
@@ -58,7 +56,11 @@ class InferContext : public ::oneop::sdk::Context {
     return Any(n, i).memory_format();
   }
 
+#if ONEOP_GENERATION >= 2022  // `const auto& desc`, and then its address
+  const TensorDesc& InputTensorDesc(std::string_view n, int32_t i) const { return Input(n, i); }
+#else
   DescRef InputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Input(n, i)); }
+#endif
   const Shape& InputShape(std::string_view n, int32_t i) const { return Input(n, i).shape(); }
   const Stride& InputStride(std::string_view n, int32_t i) const { return Input(n, i).stride(); }
   DataType InputDType(std::string_view n, int32_t i) const { return Input(n, i).data_type(); }
@@ -73,8 +75,10 @@ class InferContext : public ::oneop::sdk::Context {
     return ShapeRef(Output(n, i).mut_shape());
   }
   Shape* MutOutputShape(std::string_view n, int32_t i) const { return Output(n, i).mut_shape(); }
-  // Reading a stride must not count as setting it, so the one that may be written has its own name.
-  const Stride& OutputStride(std::string_view n, int32_t i) const { return Output(n, i).stride(); }
+  // Reading a stride must not count as setting it: the proxy tells the two apart.
+  ::oneop::sdk::OutputStrideRef OutputStride(std::string_view n, int32_t i) const {
+    return ::oneop::sdk::OutputStrideRef(&Output(n, i));
+  }
   Stride* MutOutputStride(std::string_view n, int32_t i) const { return Output(n, i).mut_stride(); }
   Ref<DataType> OutputDType(std::string_view n, int32_t i) const {
     return Ref<DataType>(Output(n, i).mut_data_type());

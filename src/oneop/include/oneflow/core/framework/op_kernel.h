@@ -42,6 +42,7 @@ class KernelContextBase : public ::oneop::sdk::Context {
 class KernelInitContext : public KernelContextBase {
   using KernelContextBase::KernelContextBase;
 };
+using KernelCreateContext = KernelInitContext;  // as 0.4 calls it
 class KernelCacheContext : public KernelContextBase {
   using KernelContextBase::KernelContextBase;
 };

@@ -106,6 +106,12 @@ class OpKernelRegistry {
     }
   }
 
+  template <class F>
+  OpKernelRegistry& SetCreateWithCtxFn(const F& fn) {  // 0.4
+    return SetCreateFn(
+        [fn](const KernelInitContext& ctx) { return fn(const_cast<KernelInitContext*>(&ctx)); });
+  }
+
   ONEOP_COLD OpKernelRegistry& SetIsMatchedHob(const hob::Expr& expr) {
     matches_ = expr.node();
     def_.predicate = matches_->text;

@@ -23,6 +23,7 @@ class Stream {
 
   DeviceType device_type() const { return static_cast<DeviceType>(frame_->device_type); }
   int32_t device_index() const { return frame_->device_index; }
+  const Stream* device() const { return this; }  // of which authors ask type and index
   template <class T>
   T* As() {
     T::OneopCheck(device_type());
