@@ -4,25 +4,6 @@
 #ifndef ONEOP_SDK_PORT_H_
 #define ONEOP_SDK_PORT_H_
 
-#include <algorithm>
-#include <array>
-#include <cassert>
-#include <cfenv>
-#include <cfloat>
-#include <climits>
-#include <functional>
-#include <iostream>
-#include <limits>
-#include <list>
-#include <map>
-#include <numeric>
-#include <random>
-#include <set>
-#include <sstream>
-#include <thread>
-#include <unordered_map>
-#include <unordered_set>
-
 #include "oneflow/core/common/container_util.h"
 #include "oneflow/core/common/hash_container.h"
 #include "oneflow/core/common/nd_index_offset_helper.h"
@@ -31,6 +12,7 @@
 #include "oneflow/core/common/singleton.h"
 #include "oneflow/core/common/small_vector.h"
 #include "oneflow/core/common/switch_func.h"
+#include "oneflow/core/ep/include/primitive/memory.h"
 #include "oneflow/core/framework/dtype.h"
 #include "oneflow/core/framework/framework.h"
 #include "oneflow/core/framework/random_generator_impl.h"
@@ -38,6 +20,7 @@
 #include "oneflow/core/job/sbp_parallel.h"
 #include "oneflow/core/kernel/kernel_util.h"
 #include "oneflow/core/register/blob.h"
+#include "oneop/sdk/port_basics.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {

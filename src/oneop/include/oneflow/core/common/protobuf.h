@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "oneflow/core/common/error.h"
 #include "oneflow/core/common/shape.h"
 #include "oneflow/core/framework/sbp.h"
 
@@ -34,10 +35,14 @@ class ErrorProto {
  public:
   const std::string& msg() const { return msg_; }
   void set_msg(const std::string& msg) { msg_ = msg; }
+  ErrorProto* mutable_check_failed_error() { return this; }
 
  private:
   std::string msg_;
 };
+inline Error OneopErrorOf(const ErrorProto& message) {
+  return Error::CheckFailedError() << message.msg();
+}
 
 // 0.4 names the messages so.
 namespace cfg {

@@ -16,6 +16,7 @@ class ShapeReader {
   int64_t NumAxes() const { return self().OneopNdim(); }
   int64_t num_axes() const { return self().OneopNdim(); }
   const int64_t* ptr() const { return self().OneopDims(); }
+  const int64_t* data() const { return ptr(); }
   int64_t At(int64_t axis) const {
     const int64_t ndim = NumAxes();
     if (!ONEOP_LIKELY(axis >= 0 && axis < ndim)) {

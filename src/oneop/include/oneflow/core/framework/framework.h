@@ -9,6 +9,7 @@
 #include "oneflow/core/common/util.h"
 #include "oneflow/core/device/cuda_util.h"
 #include "oneflow/core/ep/include/stream.h"
+#include "oneflow/core/framework/batch_axis_context.h"
 #include "oneflow/core/framework/device.h"
 #include "oneflow/core/framework/infer_util.h"
 #include "oneflow/core/framework/op_kernel.h"

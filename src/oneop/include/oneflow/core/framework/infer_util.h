@@ -69,7 +69,11 @@ class InferContext : public ::oneop::sdk::Context {
     return Input(n, i).memory_format();
   }
 
+#if ONEOP_GENERATION == 2022
+  TensorDesc* OutputTensorDesc(std::string_view n, int32_t i) const { return &Output(n, i); }
+#else
   DescRef OutputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Output(n, i)); }
+#endif
   TensorDesc* MutOutputTensorDesc(std::string_view n, int32_t i) const { return &Output(n, i); }
   ShapeRef OutputShape(std::string_view n, int32_t i) const {
     return ShapeRef(Output(n, i).mut_shape());
@@ -157,7 +161,7 @@ struct TensorDescInferFnUtil {
   static Maybe<void> Unchanged(Ctx* ctx) {
     const auto& first = ctx->inputs().at(0);
     for (const auto& out : ctx->outputs()) {
-      ctx->OutputTensorDesc(out.first, out.second) =
+      *ctx->MutOutputTensorDesc(out.first, out.second) =
           ctx->InputTensorDesc(first.first, first.second);
     }
     return Maybe<void>::Ok();
@@ -177,7 +181,7 @@ struct TensorDescInferFnUtil {
     for (size_t i = 0; i != ctx->inputs().size(); ++i) {
       const auto& in = ctx->inputs()[i];
       const auto& out = ctx->outputs()[i];
-      ctx->OutputTensorDesc(out.first, out.second) = ctx->InputTensorDesc(in.first, in.second);
+      *ctx->MutOutputTensorDesc(out.first, out.second) = ctx->InputTensorDesc(in.first, in.second);
     }
     return Maybe<void>::Ok();
   }

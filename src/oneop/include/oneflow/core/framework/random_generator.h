@@ -80,4 +80,8 @@ inline Maybe<Generator> DefaultAutoGenerator() { return DefaultCPUGenerator(); }
 }  // namespace one
 }  // namespace oneflow ONEOP_HIDDEN
 
+#if defined(ONEOP_PORT)
+#include "oneflow/core/framework/random_generator_impl.h"
+#endif
+
 #endif  // ONEFLOW_CORE_FRAMEWORK_RANDOM_GENERATOR_H_

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "oneflow/core/framework/random_generator.h"
+#include "oneop/sdk/random_seed.h"
 
 namespace oneflow ONEOP_HIDDEN {
 namespace one {
@@ -38,8 +39,6 @@ inline Maybe<Generator> MakeCPUGenerator() { return MakeAutoGenerator(); }
 namespace ep {
 using CPUGenerator = one::CPUGeneratorImpl;
 }
-
-inline int64_t NewRandomSeed() { return static_cast<int64_t>(std::random_device()()); }
 
 }  // namespace oneflow ONEOP_HIDDEN
 

@@ -102,7 +102,10 @@ class NdSbp {
   void Clear() { size_ = 0; }
   const SbpParallel* begin() const { return parallel_; }
   const SbpParallel* end() const { return parallel_ + size_; }
+  SbpParallel* begin() { return parallel_; }
+  SbpParallel* end() { return parallel_ + size_; }
   const NdSbp& sbp_parallel() const { return *this; }
+  NdSbp* mutable_sbp_parallel() { return this; }
 
   friend bool operator==(const NdSbp& a, const NdSbp& b) {
     if (a.size_ != b.size_) {

@@ -3,6 +3,11 @@
 #define ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
 
 #include "oneflow/core/framework/user_op_conf.h"
+#if defined(ONEOP_PORT)
+#include "oneflow/core/common/hash_container.h"
+#include "oneflow/core/common/protobuf.h"
+#include "oneflow/core/common/util.h"
+#endif
 
 namespace oneflow ONEOP_HIDDEN {
 

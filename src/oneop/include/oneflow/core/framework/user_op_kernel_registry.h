@@ -106,8 +106,12 @@ class OpKernelRegistry {
     }
   }
 
+  template <class T>
+  OpKernelRegistry& SetCreateWithCtxFn() {  // 0.4
+    return SetCreateWithCtxFn([](KernelInitContext* ctx) { return new T(ctx); });
+  }
   template <class F>
-  OpKernelRegistry& SetCreateWithCtxFn(const F& fn) {  // 0.4
+  OpKernelRegistry& SetCreateWithCtxFn(const F& fn) {
     return SetCreateFn(
         [fn](const KernelInitContext& ctx) { return fn(const_cast<KernelInitContext*>(&ctx)); });
   }

@@ -112,6 +112,10 @@ inline std::vector<std::string> NdSbpToStringList(const NdSbp& nd_sbp) {
   }
   return list;
 }
+// Who takes part, as text: the device and how many there are.
+inline Maybe<std::string> PlacementToString(const ParallelDesc& desc) {
+  return std::string(desc.device_tag()) + ":" + std::to_string(desc.parallel_num());
+}
 inline std::string NdSbpToString(const NdSbp& nd_sbp) {
   std::string text = "(";
   for (const std::string& one : NdSbpToStringList(nd_sbp)) {

@@ -158,4 +158,8 @@ struct KernelUtil {
 
 }  // namespace oneflow ONEOP_HIDDEN
 
+#if defined(ONEOP_PORT)
+#include "oneop/sdk/port.h"
+#endif
+
 #endif  // ONEFLOW_CORE_KERNEL_KERNEL_UTIL_H_

@@ -5,6 +5,9 @@
 #include "oneflow/core/common/device_type.h"
 #include "oneflow/core/common/error.h"
 #include "oneop/sdk/parallel.h"
+#if defined(ONEOP_PORT)
+#include "oneop/sdk/port_basics.h"
+#endif
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
