@@ -145,6 +145,18 @@ class DType {
   std::string name() const { return FactsOf(type_).name; }
   Maybe<size_t> bytes() const { return GetSizeOfDataType(type_); }
 
+  // By which types are promoted: whole numbers by their width, then real ones, then complex ones.
+  struct PriorityOrder {
+    int operator[](DataType type) const {
+      const int kind = IsComplexDataType(type)    ? 300
+                       : IsFloatingDataType(type) ? 200
+                       : type == kBool            ? 0
+                                                  : 100;
+      return kind + static_cast<int>(GetSizeOfDataType(type));
+    }
+  };
+  static constexpr PriorityOrder priority_order{};
+
   // DType::Float() and the like, and Get(kFloat).
   static Maybe<const Symbol<DType>&> Get(DataType type);
 #define ONEOP_NAMED_DTYPE(Name) static const Symbol<DType>& Name();

@@ -4,9 +4,12 @@
 #ifndef ONEOP_SDK_PORT_H_
 #define ONEOP_SDK_PORT_H_
 
+#include "oneflow/core/common/complex.h"
 #include "oneflow/core/common/container_util.h"
+#include "oneflow/core/common/env_var/env_var.h"
 #include "oneflow/core/common/hash_container.h"
 #include "oneflow/core/common/nd_index_offset_helper.h"
+#include "oneflow/core/common/optional.h"
 #include "oneflow/core/common/protobuf.h"
 #include "oneflow/core/common/scalar.h"
 #include "oneflow/core/common/singleton.h"
@@ -15,6 +18,7 @@
 #include "oneflow/core/ep/include/primitive/memory.h"
 #include "oneflow/core/framework/dtype.h"
 #include "oneflow/core/framework/framework.h"
+#include "oneflow/core/framework/id_util.h"
 #include "oneflow/core/framework/random_generator_impl.h"
 #include "oneflow/core/framework/unused_contexts.h"
 #include "oneflow/core/job/sbp_parallel.h"

@@ -9,6 +9,8 @@
 #include <cfenv>
 #include <cfloat>
 #include <climits>
+#include <complex>
+#include <deque>
 #include <functional>
 #include <iostream>
 #include <limits>

@@ -149,6 +149,13 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
   template <class It, class = decltype(*std::declval<It>())>
   Shape(It begin, It end) : dims_(begin, end) {}
 
+#if ONEOP_GENERATION >= 2024  // so many dimensions
+  explicit Shape(size_t count) : dims_(count) {}
+  explicit Shape(int count) : dims_(static_cast<size_t>(count)) {}
+#endif
+
+  using ShapeReader::operator[];
+  int64_t& operator[](int64_t axis) { return dims_[axis]; }
   const DimVector& dim_vec() const& { return dims_; }
   DimVector dim_vec() && { return dims_; }  // safe in `for (x : ctx->Attr<Shape>("s").dim_vec())`
   void Set(int64_t axis, int64_t extent) {
@@ -157,6 +164,8 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
     }
     dims_[axis] = extent;
   }
+  void push_back(int64_t extent) { dims_.push_back(extent); }
+  void emplace_back(int64_t extent) { dims_.push_back(extent); }
   void assign(const DimVector& dims) { dims_ = dims; }
   template <class It>
   void assign(It begin, It end) {
@@ -268,6 +277,15 @@ class Stride : public ::oneop::sdk::ShapeReader<Stride> {
   }
   template <class It, class = decltype(*std::declval<It>())>
   Stride(It begin, It end) : strides_(begin, end) {}
+  Stride(int64_t count, int step) : strides_(static_cast<size_t>(count), step) {}
+  using ShapeReader::at;
+  using ShapeReader::operator[];
+  int64_t& at(int64_t axis) {
+    At(axis);  // checks
+    return strides_[axis];
+  }
+  int64_t& operator[](int64_t axis) { return strides_[axis]; }
+  void resize(size_t count, int64_t step = 0) { strides_.resize(count, step); }
   const DimVector& StrideVec() const { return strides_; }
   void Set(int64_t axis, int64_t step) {
     At(axis);  // checks

@@ -7,6 +7,8 @@
 #include "oneflow/core/ep/include/stream.h"
 #include "oneflow/core/framework/infer_util.h"
 #if defined(ONEOP_PORT)
+#include "oneflow/core/common/optional.h"
+#include "oneflow/core/framework/user_op_conf.h"
 #include "oneop/sdk/random_seed.h"
 #endif
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oneflow/core/ndarray/xpu_util.h"
+#include "oneop/sdk/cpu/special.h"
 
 #define ARITHMETIC_BINARY_FUNC_NAME_SEQ (Add)(Sub)(Mul)(Div)(Min)(Max)(FloorMod)(FMod)(Pow)
 #define LOGICAL_BINARY_FUNC_NAME_SEQ (EQ)(NE)(GT)(GE)(LT)(LE)(AND)(OR)(XOR)
@@ -100,6 +101,11 @@ ONEOP_BINARY_FUNC(FloorDiv, T, ::oneop::sdk::FloorQuotient<T>(x, y))
 ONEOP_BINARY_FUNC(FMod, T, ::oneop::sdk::Remainder<T>(x, y))
 ONEOP_BINARY_FUNC(Pow, T, ::oneop::sdk::Power<T>(x, y))
 ONEOP_BINARY_FUNC(NanSum, T, (x != x ? T(0) : x) + (y != y ? T(0) : y))
+ONEOP_BINARY_FUNC(BitwiseAnd, T, x& y)
+ONEOP_BINARY_FUNC(BitwiseOr, T, x | y)
+ONEOP_BINARY_FUNC(BitwiseXor, T, x ^ y)
+ONEOP_BINARY_FUNC(Zeta, T,
+                  ::oneop::sdk::HurwitzZeta(static_cast<double>(x), static_cast<double>(y)))
 ONEOP_BINARY_FUNC(EQ, bool, x == y)
 ONEOP_BINARY_FUNC(NE, bool, x != y)
 ONEOP_BINARY_FUNC(GT, bool, x > y)

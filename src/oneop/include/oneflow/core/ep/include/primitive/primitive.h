@@ -9,7 +9,6 @@
 #include "oneflow/core/common/data_type.h"
 #include "oneflow/core/common/scalar.h"
 #include "oneflow/core/ep/include/stream.h"
-#include "oneop/sdk/port.h"
 
 namespace oneflow ONEOP_HIDDEN {
 namespace ep {
@@ -40,5 +39,7 @@ std::unique_ptr<typename FactoryType::PrimitiveType> NewPrimitive(DeviceType dev
 }  // namespace primitive
 }  // namespace ep
 }  // namespace oneflow ONEOP_HIDDEN
+
+#include "oneop/sdk/port.h"  // which includes headers that need the above
 
 #endif  // ONEFLOW_CORE_EP_INCLUDE_PRIMITIVE_PRIMITIVE_H_
