@@ -196,7 +196,7 @@ def test_info(oneop, monkeypatch):
 def test_run_and_compat_path(process, tmp_path):
     (tmp_path / "program.py").write_text("import sys, oneflow; print(oneflow.__name__, sys.argv[1:])\n")
     result = process("run", tmp_path / "program.py", "--epochs", "3")
-    assert (result.returncode, result.stdout) == (0, "oneop ['--epochs', '3']\n"), result.stderr
+    assert (result.returncode, result.stdout) == (0, "oneflow ['--epochs', '3']\n"), result.stderr
     assert process("run", tmp_path / "absent.py").returncode == 2
     path = process("compat-path").stdout.strip()
     assert os.path.isfile(os.path.join(path, "oneflow", "__init__.py"))  # noqa: PTH113, PTH118

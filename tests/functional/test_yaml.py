@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from oneop.errors import BuildError, FunctionalError
 from oneop.functional import read_yaml
-from oneop.functional.cpp import generate_functions
+from oneop.functional.cpp import HEADER, generate_functions
 from oneop.functional.masking import masked_signatures
+from oneop.functional.stubs import function_stubs
 
 GOOD = """\
 - name: "max"
@@ -73,8 +74,8 @@ def test_defaults(default, value, tmp_path):
     assert function.signatures[0].parameters[0].value == value
 
 
-def entry(signature):
-    return f'- name: "f"\n  signature: "{signature}"\n'
+def entry(signature, name="f"):
+    return f'- name: "{name}"\n  signature: "{signature}"\n'
 
 
 MALFORMED = [
@@ -89,7 +90,6 @@ MALFORMED = [
     ("- name: f\n  signature: []\n", 2, 14, "at least one signature"),
     ("- name: f\n  signature: {a: b}\n", 2, 14, "expected a signature"),
     (entry("Tensor (Tensor x) => F") + "  bind_python: maybe\n", 3, 16, "True or False"),
-    (entry("Tensor (Tensor x) => F") * 2, 3, 3, "there already"),
     (entry("Tensor (Tensor x)"), 2, 32, "=> Name"),
     (entry("Tensor (Tensor x) => 1F"), 2, 35, "name of a functor"),
     (entry("Tensor Tensor x => F"), 2, 15, "expected ("),
@@ -105,9 +105,7 @@ MALFORMED = [
     (entry("Tensor (Tensor x, ) => F"), 2, 33, "expected `Type name`"),
     (entry("Tensor (Tensor[2] x) => F"), 2, 30, "only lists"),
     (entry("Tensor (Tensor x, Int64 x) => F"), 2, 33, "two parameters are named x"),
-    (entry("Tensor (Int64 a=1, Int64 b) => F"), 2, 34, "no default and follows"),
     (entry("Tensor (Tensor x, *, *, Int64 a) => F"), 2, 36, "a second *"),
-    (entry("Tensor (Tensor x, *) => F"), 2, 34, "no parameter follows"),
     (entry("Tensor (Int64 a=x) => F"), 2, 31, "x is not a value of type Int64"),
     (entry("Tensor (Int64List a=1) => F"), 2, 35, "must be a list"),
     (entry("Tensor (Int64List[2] a=[1]) => F"), 2, 38, "1 elements, not 2"),
@@ -205,10 +203,34 @@ def test_files_that_cannot_be_read(tmp_path):
     assert read(tmp_path, "# nothing\n") == ()
 
 
-def test_types_without_a_meaning_are_refused_when_built(tmp_path):
-    functions = read(tmp_path, entry("Tensor (Tensor x, Placement p) => F"))
-    with pytest.raises(FunctionalError, match="parameter p is a Placement: placement is torch's"):
-        generate_functions(functions)
+def test_types_without_a_meaning_are_left_out_when_built(tmp_path):
+    functions = read(tmp_path, entry("Tensor (Tensor x, Placement p) => F") + entry("Tensor (Tensor x) => G", "g"))
+    with pytest.warns(UserWarning, match="left out: 1\n.*:1: f: parameter p is a Placement: placement is torch's"):
+        texts = generate_functions(functions)
+    assert "> G(" in texts[HEADER] and "> F(" not in texts[HEADER]
+
+
+def test_a_warning_names_ten_that_are_left_out(tmp_path):
+    text = "".join(entry("Tensor (Placement p) => F", f"f{i}") for i in range(12))
+    with pytest.warns(UserWarning, match="left out: 12\n(.*\n){10}  and 2 more"):
+        generate_functions(read(tmp_path, text))
+
+
+def test_the_first_of_two_entries_counts(tmp_path):
+    with pytest.warns(UserWarning, match=':3: function "f" is there already, in line 1; that one counts'):
+        (function,) = read(tmp_path, entry("Tensor (Tensor x) => F") + entry("Tensor (Tensor y) => G"))
+    assert function.signatures[0].cpp_name == "F"
+
+
+def test_parameters_after_a_default_and_a_star_at_the_end(tmp_path):
+    functions = read(tmp_path, entry("Tensor (Int64 a=1, Tensor b, *) => F") + "  bind_python: True\n")
+    assert [(p.name, p.default, p.keyword_only) for p in functions[0].signatures[0].parameters] == [
+        ("a", "1", False),
+        ("b", None, False),
+    ]
+    stub = function_stubs(functions)
+    assert "def f(a: int = ..., b: Tensor = ...) -> Tensor:" in stub
+    compile(stub, "_C.pyi", "exec")
 
 
 @pytest.mark.parametrize(

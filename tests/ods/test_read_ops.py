@@ -163,3 +163,27 @@ def test_broken_file_is_not_cached(tmp_path, own_cache):
         with pytest.raises(OdsError):
             read_ops(tmp_path / "bad.td")
     assert not own_cache.exists()
+
+
+BESIDE_OPS = """
+include "mlir/IR/EnumAttr.td"
+include "mlir/Pass/PassBase.td"
+def Color : I32EnumAttr<"Color", "a color", [I32EnumAttrCase<"Red", 0>]> {
+  let stringToSymbolFnName = "ToColor";
+  let symbolToStringFnName = "FromColor";
+}
+def Element : TypeDef<OneFlow_Dialect, "Element"> { let mnemonic = "element"; }
+def Note : AttrDef<OneFlow_Dialect, "Note"> { let mnemonic = "note"; let parameters = (ins "int":$value); }
+def Fuse : Pass<"fuse", "ModuleOp"> {
+  let options = [Option<"limit", "limit", "int", "1", "how many">];
+}
+def Beside_Op : OneFlow_BaseOp<"beside_op"> {
+  let input = (ins OneFlow_Tensor:$x);
+  let builders = [OpBuilder<(ins "int":$a, CArg<"int", "1">:$b)>];
+}
+"""
+
+
+def test_what_stands_beside_ops_in_real_files(tmp_path):
+    (tmp_path / "beside.td").write_text(BESIDE_OPS)
+    assert [op.name for op in read_ops(tmp_path / "beside.td")] == ["beside_op"]

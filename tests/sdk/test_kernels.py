@@ -183,6 +183,8 @@ TENSORS = [
     CHECK(ctx->TensorDesc4ArgNameAndIndex("in", 0)->data_type() == kFloat);
     CHECK(ctx->device_type() == kCPU && ctx->has_input("in", 0) && ctx->input_size("in") == 1);
     CHECK(!ctx->has_input("bias", 0));
+    AutoMemset(ctx->stream(), out_tensor->mut_dptr(), 1, n * sizeof(float), out_tensor->mem_case());
+    CHECK_EQ(static_cast<const char*>(out_tensor->raw_dptr())[0], 1);
     Memset<DeviceType::kCPU>(ctx->stream(), out_tensor->mut_dptr(), 0, n * sizeof(float));
     Memcpy<DeviceType::kCPU>(ctx->device_ctx(), out_tensor->mut_dptr(), in_tensor->dptr(), sizeof(float));
     AutoMemcpy(ctx->stream(), out_tensor, in_tensor);""",

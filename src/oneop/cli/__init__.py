@@ -5,5 +5,5 @@ output.py      tables, colours, JSON
 targets.py     OP or PATH: what a command works on
 new.py         a new project, from templates/
 registry.py    list, show
-check.py, bench.py, card.py, build.py, gen.py, run.py, cache.py, config.py, info.py, completion.py
+check.py, bench.py, card.py, build.py, gen.py, port.py, run.py, cache.py, config.py, info.py, completion.py
 """

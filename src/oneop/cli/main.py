@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from oneop._version import __version__
-from oneop.cli import audit, bench, build, cache, card, check, completion, config, gen, info, new, registry, run
+from oneop.cli import audit, bench, build, cache, card, check, completion, config, gen, info, new, port, registry, run
 
-COMMANDS = (new, build, registry, check, bench, card, gen, run, audit, cache, config, info, completion)
+COMMANDS = (new, build, registry, check, bench, card, gen, port, run, audit, cache, config, info, completion)
 
 EPILOG = """\
 examples:

@@ -11,7 +11,8 @@ from oneop._source import SourceText, cpp_string
 from oneop.errors import FunctionalError
 from oneop.functional.description import Function
 from oneop.functional.masking import masked_signatures
-from oneop.functional.signature import FOREIGN, TYPES, Parameter, Signature
+from oneop.functional.served import served
+from oneop.functional.signature import TYPES, Parameter, Signature
 from oneop.model.dtypes import BY_NAME
 
 HEADER = "oneflow/core/functional/functional_api.yaml.h"
@@ -50,8 +51,12 @@ _BY_VALUE = frozenset(["int32_t", "int64_t", "float", "double", "bool"])
 
 
 def generate_functions(functions: Sequence[Function]) -> dict[str, str]:
-    """Return {file: text}; warns about masked signatures. Raises `FunctionalError` for what cannot be made."""
+    """Return {file: text}; warns about signatures that are masked or left out.
+
+    Raises `FunctionalError` if two files have one function.
+    """
     _check(functions)
+    functions = served(functions)
     for function in functions:
         for first, second in masked_signatures(function):
             warnings.warn(
@@ -68,10 +73,6 @@ def _check(functions: Sequence[Function]) -> None:
         first = names.setdefault(function.name, function)
         if first is not function:
             _fail(function, f'function "{function.name}" is there already, at {first.file}:{first.line}')
-        for signature in function.signatures:
-            for parameter in signature.parameters:
-                if parameter.type in FOREIGN:
-                    _fail(function, f"parameter {parameter.name} is a {parameter.type}: {FOREIGN[parameter.type]}")
 
 
 def _fail(function: Function, message: str) -> None:

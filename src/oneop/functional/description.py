@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -83,13 +84,12 @@ class _Reader:
             self.fail(self.offset(root.start_mark), "expected a list of functions: `- name: ...`")
         functions = [self.read_entry(node) for node in root.value]
         names: dict[str, Function] = {}
-        for function, node in zip(functions, root.value, strict=True):
+        for function in functions:
             first = names.setdefault(function.name, function)
             if first is not function:
-                self.fail(
-                    self.offset(node.start_mark), f'function "{function.name}" is there already, in line {first.line}'
-                )
-        return tuple(functions)
+                text = f'function "{function.name}" is there already, in line {first.line}; that one counts'
+                warnings.warn(f"{function.file}:{function.line}: {text}", stacklevel=3)
+        return tuple(names.values())
 
     def read_entry(self, node: yaml.Node) -> Function:
         if not isinstance(node, yaml.MappingNode):

@@ -183,11 +183,7 @@ def _parse_parameters(text: str, start: int, end: int, fail: Fail) -> tuple[Para
         parameter = _parse_parameter(part, offset, keyword_only, fail)
         if any(parameter.name == other.name for other in parameters):
             fail(offset, f"two parameters are named {parameter.name}")
-        if parameter.default is None and not keyword_only and parameters and parameters[-1].default is not None:
-            fail(offset, f"parameter {parameter.name} has no default and follows one that has")
-        parameters.append(parameter)
-    if (keyword_only and not parameters[-1:]) or (keyword_only and not parameters[-1].keyword_only):
-        fail(end, "no parameter follows *")
+        parameters.append(parameter)  # one without a default may follow one that has: each stands for itself
     return tuple(parameters)
 
 

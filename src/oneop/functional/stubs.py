@@ -106,10 +106,13 @@ def _function(function: Function, signature: Signature, named: Sequence[Signatur
         kind = TYPES[signature.returns]
         returns = _RETURNS.get(kind) or _PYTHON[kind]
     parameters: list[str] = []
+    may_be_left_out = False
     for parameter in signature.parameters:
         if parameter.keyword_only and "*" not in parameters:
             parameters.append("*")
-        parameters.append(_parameter(parameter))
+        # In Python all that stands after a default has one; the function itself tells what is missing.
+        may_be_left_out = parameter.default is not None or (may_be_left_out and not parameter.keyword_only)
+        parameters.append(_parameter(parameter, may_be_left_out))
     yield f"def {function.name}({', '.join(parameters)}) -> {returns}:"
     doc = f"{function.doc}\n\n    {signature.call_text}" if function.doc else signature.call_text
     yield f"    {_docstring(doc)}"
@@ -120,13 +123,13 @@ def _docstring(text: str) -> str:
     return '"""' + text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').rstrip('"') + '"""'
 
 
-def _parameter(parameter: Parameter) -> str:
+def _parameter(parameter: Parameter, may_be_left_out: bool) -> str:
     kind = TYPES.get(parameter.type, "")
     type = _PYTHON.get(kind, "object")
     if parameter.size is not None:
         type += " | " + type.removeprefix("Sequence[").removesuffix("]")
     type += " | None" if parameter.optional else ""
-    default = " = ..." if parameter.default is not None else ""
+    default = " = ..." if may_be_left_out else ""
     return f"{_safe(parameter.name)}: {type}{default}"
 
 

@@ -27,6 +27,7 @@ BUILT_IN = (
     "mlir/IR/SymbolInterfaces.td",
     *(f"mlir/Interfaces/{name}.td" for name in ("CallInterfaces", "ControlFlowInterfaces", "InferTypeOpInterface")),
     *(f"mlir/Interfaces/{name}.td" for name in ("LoopLikeInterface", "SideEffectInterfaces")),
+    "mlir/Pass/PassBase.td",
 )
 
 #: Steps that an include counts, see work.py: a file that is opened costs more than a token.

@@ -1,4 +1,4 @@
-"""`import oneflow` for programs written for OneFlow's user ops: the name is another one for oneop.
+"""`import oneflow` for programs written for OneFlow's user ops: oneop's names, and a few that only such programs need.
 
 This folder is put on PYTHONPATH by `oneop run` or by hand, see `python -m oneop compat-path`.
 """
@@ -10,8 +10,25 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 import oneop
+
+#: Names that oneop does not have -> where they are in this folder.
+_MORE = {
+    "FixedTensorDef": "names:FixedTensorDef",
+    "MirroredTensorDef": "names:MirroredTensorDef",
+    "dtypes": "names:dtypes",
+    "eager_execution_enabled": "names:eager_execution_enabled",
+    "global_function": "blobs:global_function",
+    "user_op_builder": "blobs:user_op_builder",
+    "consistent_user_op_builder": "blobs:user_op_builder",
+    "consistent_user_op_module_builder": "modules:user_op_module_builder",
+    "user_op_module_builder": "modules:user_op_module_builder",
+    "find_or_create_module": "modules:find_or_create_module",
+}
+#: Modules that oneop does not have.
+_SUBMODULES = ("deprecated", "math", "nn", "train", "unittest")
 
 
 class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -34,5 +51,17 @@ class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Do nothing: the module has run already."""
 
 
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _MORE:
+        module, _, attribute = _MORE[name].partition(":")
+        return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+    return getattr(oneop, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(oneop), *_MORE, *_SUBMODULES})
+
+
 sys.meta_path.insert(0, _AliasFinder())
-sys.modules[__name__] = oneop

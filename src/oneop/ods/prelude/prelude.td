@@ -85,6 +85,16 @@ class Variadic<TypeConstraint type> : TypeConstraint<type.summary> { TypeConstra
 class Optional<TypeConstraint type> : TypeConstraint<type.summary> { TypeConstraint baseType = type; }
 class TensorOf<list<Type> types> : Type<"tensor"> { list<Type> elementTypes = types; }
 class AnyTypeOf<list<Type> types> : Type<"any of"> { list<Type> allowedTypes = types; }
+class TypeDef<Dialect d, string name, list<Trait> props = []> : Type<name> {
+  Dialect dialect = d;
+  string cppClassName = name # "Type";
+  string mnemonic = ?;
+  dag parameters = (ins);
+  string description = "";
+  string assemblyFormat = ?;
+  list<Trait> traits = props;
+  code extraClassDeclaration = "";
+}
 def AnyType : Type<"any type">;
 def AnyTensor : Type<"tensor of any type">;
 def OneFlow_Tensor : Type<"tensor">;
@@ -111,11 +121,24 @@ class OptionalAttr<Attr attr> : Attr<attr.summary> {
   let baseAttr = attr;
   let isOptional = 1;
 }
+class AttrDef<Dialect d, string name, list<Trait> props = []> : Attr<name> {
+  Dialect dialect = d;
+  string cppClassName = name # "Attr";
+  string mnemonic = ?;
+  dag parameters = (ins);
+  string description = "";
+  string assemblyFormat = ?;
+  list<Trait> traits = props;
+  code extraClassDeclaration = "";
+}
 class I32EnumAttrCase<string sym, int val> { string symbol = sym; int value = val; }
 class I32EnumAttr<string name, string desc, list<I32EnumAttrCase> cases> : Attr<desc> {
   string className = name;
   string cppNamespace = "";
   list<I32EnumAttrCase> enumerants = cases;
+  string underlyingType = "uint32_t";
+  string stringToSymbolFnName = "symbolize" # name;
+  string symbolToStringFnName = "stringify" # name;
 }
 
 def BoolAttr : Attr<"bool">;
@@ -129,6 +152,10 @@ def StrAttr : Attr<"string">;
 def FlatSymbolRefAttr : Attr<"symbol">;
 def I32ArrayAttr : TypedArrayAttrBase<I32Attr, "32-bit integers">;
 def I64ArrayAttr : TypedArrayAttrBase<I64Attr, "64-bit integers">;
+def DenseI32ArrayAttr : TypedArrayAttrBase<I32Attr, "32-bit integers">;
+def DenseI64ArrayAttr : TypedArrayAttrBase<I64Attr, "64-bit integers">;
+def I32ElementsAttr : Attr<"32-bit integers">;
+def I64ElementsAttr : Attr<"64-bit integers">;
 def SI32ArrayAttr : TypedArrayAttrBase<SI32Attr, "32-bit integers">;
 def SI64ArrayAttr : TypedArrayAttrBase<SI64Attr, "64-bit integers">;
 def F32ArrayAttr : TypedArrayAttrBase<F32Attr, "32-bit floats">;
@@ -144,6 +171,7 @@ def OneFlow_MemoryFormat : Attr<"memory format">;
 // --- Ops -------------------------------------------------------------------------------------------------------------
 
 class OpBuilder<dag p, code b = ""> { dag dagParams = p; code body = b; }
+class CArg<string ty, string value = ""> { string type = ty; string defaultValue = value; }
 class Op<Dialect dialect, string mnemonic, list<Trait> props = []> {
   Dialect opDialect = dialect;
   string opName = mnemonic;
@@ -200,3 +228,22 @@ class OneFlow_IdempotentBaseOp<string mnemonic, list<Trait> props = []>
     : OneFlow_BaseOp<mnemonic, !listconcat(props, [Idempotent, SameOperandsAndResultType])>;
 class OneFlow_InvolutionBaseOp<string mnemonic, list<Trait> props = []>
     : OneFlow_BaseOp<mnemonic, !listconcat(props, [Involution, SameOperandsAndResultType])>;
+
+// --- Passes, which OneFlow declares beside its ops; nothing here runs them -------------------------------------------
+
+class Option<string cppName, string flag, string valueType, string value, string desc, string more = ""> {
+  string cppVariableName = cppName;
+  string argument = flag;
+  string type = valueType;
+  string defaultValue = value;
+  string description = desc;
+}
+class Pass<string flag, string op = ""> {
+  string argument = flag;
+  string operation = op;
+  string summary = "";
+  string description = "";
+  code constructor = "";
+  list<string> dependentDialects = [];
+  list<Option> options = [];
+}

@@ -28,6 +28,15 @@
 #pragma nv_diag_suppress 611  // a kernel overrides one of the Compute functions, never all
 #endif
 
+// The generation of OneFlow's API that a source is written against, where it matters: 2020 (0.1 to
+// 0.4), 2022 (to 0.8) or 2024. With 0, the default, what the generations return in different ways
+// is a proxy that serves them all; `auto*` and `auto&` alone see the difference.
+#if defined(ONEOP_PORT)
+#define ONEOP_GENERATION ONEOP_PORT
+#else
+#define ONEOP_GENERATION 0
+#endif
+
 #define ONEOP_CAT_(a, b) a##b
 #define ONEOP_CAT(a, b) ONEOP_CAT_(a, b)
 

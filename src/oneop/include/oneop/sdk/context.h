@@ -28,12 +28,23 @@ class ParallelDesc {
   DeviceType device_type() const { return static_cast<DeviceType>(frame_->device_type); }
   const char* device_tag() const { return DeviceTag4DeviceType(device_type()); }
   const ParallelDesc* operator->() const { return this; }
+  // The mesh: the ABI says how many devices there are, not in how many rows.
+  template <class = void>
+  std::shared_ptr<const Shape> hierarchy() const {
+    return std::make_shared<const Shape>(Shape({frame_->parallel_num}));
+  }
 
  private:
   const oneop_frame* frame_;
 };
 
-class JobDesc {};  // named by sources of 2020; there is no job configuration to read
+// Named by sources of 2020: there is no job configuration to read.
+class JobDesc {
+ public:
+  const JobDesc* operator->() const { return this; }
+  bool IsPredict() const { return false; }
+  bool IsTrain() const { return true; }
+};
 
 namespace user_op {
 class UserOpConfWrapper;
@@ -143,6 +154,13 @@ class Context {
     const char* key =
         reinterpret_cast<const char*>(TensorAt(frame_, number)) + 1;  // not the desc's
     return Keep<oneflow::NdSbp>(key, frame_, number);
+  }
+
+  // as 0.4 calls it
+  template <class T = void>
+  const oneflow::NdSbp& ParallelDistribution4ArgNameAndIndex(std::string_view name,
+                                                             int32_t index) const {
+    return NdSbp4ArgNameAndIndex<T>(name, index);
   }
 
   oneop_frame* oneop_frame_ptr() const { return frame_; }

@@ -136,11 +136,60 @@ class DType {
   explicit DType(DataType type) : type_(type) {}
   DataType data_type() const { return type_; }
   bool is_floating_point() const { return IsFloatingDataType(type_); }
+  bool is_complex() const { return IsComplexDataType(type_); }
+  bool is_integer() const { return IsIntegralDataType(type_); }
+  bool is_signed() const {
+    return type_ != kBool && type_ != kUInt8 && type_ != kUInt16 && type_ != kUInt32 &&
+           type_ != kUInt64;
+  }
+  std::string name() const { return FactsOf(type_).name; }
+  Maybe<size_t> bytes() const { return GetSizeOfDataType(type_); }
+
+  // By which types are promoted: whole numbers by their width, then real ones, then complex ones.
+  struct PriorityOrder {
+    int operator[](DataType type) const {
+      const int kind = IsComplexDataType(type)    ? 300
+                       : IsFloatingDataType(type) ? 200
+                       : type == kBool            ? 0
+                                                  : 100;
+      return kind + static_cast<int>(GetSizeOfDataType(type));
+    }
+  };
+  static constexpr PriorityOrder priority_order{};
+
+  // DType::Float() and the like, and Get(kFloat).
+  static Maybe<const Symbol<DType>&> Get(DataType type);
+#define ONEOP_NAMED_DTYPE(Name) static const Symbol<DType>& Name();
+#define ONEOP_NAMED_DTYPES(each)                                                                \
+  each(InvalidDataType) each(Bool) each(Char) each(Float16) each(Float) each(Double) each(Int8) \
+      each(Int16) each(Int32) each(Int64) each(UInt8) each(UInt16) each(UInt32) each(UInt64)    \
+          each(BFloat16) each(Complex32) each(Complex64) each(Complex128)
+  ONEOP_NAMED_DTYPES(ONEOP_NAMED_DTYPE)
+#undef ONEOP_NAMED_DTYPE
   friend bool operator==(const DType& a, const DType& b) { return a.type_ == b.type_; }
 
  private:
   DataType type_ = kInvalidDataType;
 };
+
+// A reference that stays: the types of a library are few.
+inline const Symbol<DType>& KeptDType(DataType type) {
+  static const std::vector<Symbol<DType>> types = [] {
+    std::vector<Symbol<DType>> list;
+    for (int32_t code = 0; code != 64; ++code) {
+      list.push_back(DType(static_cast<DataType>(code)));
+    }
+    return list;
+  }();
+  return types.at(static_cast<size_t>(type));
+}
+inline Maybe<const Symbol<DType>&> DType::Get(DataType type) { return KeptDType(type); }
+#define ONEOP_NAMED_DTYPE(Name) \
+  inline const Symbol<DType>& DType::Name() { return KeptDType(k##Name); }
+ONEOP_NAMED_DTYPES(ONEOP_NAMED_DTYPE)
+#undef ONEOP_NAMED_DTYPE
+#undef ONEOP_NAMED_DTYPES
+inline const Symbol<DType>& GetDefaultDType() { return DType::Float(); }
 
 namespace one {
 

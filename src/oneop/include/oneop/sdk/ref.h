@@ -55,6 +55,9 @@ class ShapeRef : public RefBase<oneflow::Shape>, public ShapeReader<ShapeRef> {
   const oneflow::DimVector& dim_vec() const { return target_->dim_vec(); }
   void Set(int64_t axis, int64_t extent) const { target_->Set(axis, extent); }
   oneflow::Shape RemoveOnes() const { return target_->RemoveOnes(); }
+  oneflow::Shape RemoveOnes(const oneflow::AxisVector& axes) const {
+    return target_->RemoveOnes(axes);
+  }
 
   int64_t OneopNdim() const { return target_->OneopNdim(); }
   const int64_t* OneopDims() const { return target_->OneopDims(); }

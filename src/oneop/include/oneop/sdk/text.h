@@ -112,6 +112,8 @@ void AppendValue(std::string* out, const T& value) {
     AppendPointer(out, reinterpret_cast<const void*>(value));
   } else if constexpr (HasToString<T>::value) {
     AppendText(out, value.ToString());
+  } else if constexpr (std::is_class_v<T> && std::is_convertible_v<const T&, double>) {
+    AppendDouble(out, value);  // half precision, an element of vector<bool>
   } else if constexpr (IsRange<T>::value) {
     const char* separator = "[";
     for (const auto& element : value) {

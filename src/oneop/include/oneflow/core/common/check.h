@@ -187,11 +187,12 @@ T&& CheckNotNull(T&& pointer, const char* condition, const char* file, int32_t l
     LOG(severity)
 
 // --- Checks that return the error ---
+// They end in a text, to which authors may add one without <<.
 
 #define CHECK_OR_RETURN(...) \
-  ONEOP_UNLESS(__VA_ARGS__) return ONEOP_CHECK_ERROR("Check failed: " #__VA_ARGS__)
+  ONEOP_UNLESS(__VA_ARGS__) return ONEOP_CHECK_ERROR("Check failed: " #__VA_ARGS__) << ""
 #define ONEOP_CHECK_OP_RETURN(name, op, a, b) \
-  ONEOP_CHECK_OP(name, op, a, b) return static_cast<::oneflow::Error&&>(oneop_error)
+  ONEOP_CHECK_OP(name, op, a, b) return static_cast<::oneflow::Error&&>(oneop_error) << ""
 #define CHECK_EQ_OR_RETURN(a, b) ONEOP_CHECK_OP_RETURN(CheckEq, ==, a, b)
 #define CHECK_NE_OR_RETURN(a, b) ONEOP_CHECK_OP_RETURN(CheckNe, !=, a, b)
 #define CHECK_LT_OR_RETURN(a, b) ONEOP_CHECK_OP_RETURN(CheckLt, <, a, b)

@@ -94,10 +94,11 @@ inline size_t GetSizeOfDataType(DataType type) { return FactsOf(type).size; }
 
 template <class T>
 struct GetDataType;
-#define ONEOP_DATA_TYPE_OF(cpp, code)       \
-  template <>                               \
-  struct GetDataType<cpp> {                 \
-    static constexpr DataType value = code; \
+#define ONEOP_DATA_TYPE_OF(cpp, code)                    \
+  template <>                                            \
+  struct GetDataType<cpp> {                              \
+    static constexpr DataType value = code;              \
+    constexpr operator DataType() const { return code; } \
   };
 ONEOP_DATA_TYPE_OF(void, kChar)
 ONEOP_DATA_TYPE_OF(char, kChar)

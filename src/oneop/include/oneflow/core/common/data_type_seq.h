@@ -28,9 +28,17 @@
 #define POD_DATA_TYPE_SEQ \
   ARITHMETIC_DATA_TYPE_SEQ CHAR_DATA_TYPE_SEQ UNSIGNED_INT_DATA_TYPE_SEQ BOOL_DATA_TYPE_SEQ
 #define POD_AND_HALF_DATA_TYPE_SEQ POD_DATA_TYPE_SEQ FLOAT16_DATA_TYPE_SEQ
+#define COMPLEX_DATA_TYPE_SEQ                                     \
+  OF_PP_MAKE_TUPLE_SEQ(std::complex<float>, DataType::kComplex64) \
+  OF_PP_MAKE_TUPLE_SEQ(std::complex<double>, DataType::kComplex128)
 #define ALL_DATA_TYPE_SEQ POD_DATA_TYPE_SEQ
+// OneFlow's own sources take it for the devices that this compiler serves.
+#if defined(ONEOP_PORT) && !defined(__CUDACC__)
+#define DEVICE_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCPU)
+#else
 #define DEVICE_TYPE_SEQ                  \
   OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCPU) \
   OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCUDA)
+#endif
 
 #endif  // ONEFLOW_CORE_COMMON_DATA_TYPE_SEQ_H_

@@ -83,6 +83,8 @@ class Maybe<void, void> {
  public:
   struct Held {};
   Maybe(Error error) : error_(std::move(error)) {}
+  template <class Message, class = decltype(OneopErrorOf(std::declval<const Message&>()))>
+  Maybe(const std::shared_ptr<Message>& error) : error_(OneopErrorOf(*error)) {}
   static Maybe Ok() { return Maybe(); }
 
   bool IsOk() const { return error_.ok(); }

@@ -3,7 +3,7 @@
 #define ONEFLOW_CORE_COMMON_PREPROCESSOR_H_
 
 // A sequence is `(a)(b)(c)`. A sequence of tuples is `((a, b))((c, d))`, made with
-// OF_PP_MAKE_TUPLE_SEQ(a, b). Up to 32 elements a sequence and four sequences a product.
+// OF_PP_MAKE_TUPLE_SEQ(a, b). Up to 128 elements a sequence and five sequences a product.
 
 #define OF_PP_STRINGIZE(...) OF_PP_I_STRINGIZE(__VA_ARGS__)
 #define OF_PP_I_STRINGIZE(...) #__VA_ARGS__
@@ -33,6 +33,15 @@
 // macro(data, element) for each
 #define OF_PP_FOR_EACH_WITH(macro, data, seq) OF_PP_I_EACH_1(macro, data, seq)
 
+// macro(element), for each, as a sequence again; and element n of a tuple.
+#define OF_PP_SEQ_MAP(macro, seq) OF_PP_I_EACH_1(OF_PP_I_MAPPED, macro, seq)
+#define OF_PP_I_MAPPED(macro, element) (macro(element))
+#define OF_PP_TUPLE_ELEM(n, tuple) OF_PP_I_CAT0(OF_PP_I_ELEM_, n) tuple
+#define OF_PP_I_ELEM_0(a, ...) a
+#define OF_PP_I_ELEM_1(a, b, ...) b
+#define OF_PP_I_ELEM_2(a, b, c, ...) c
+#define OF_PP_I_ELEM_3(a, b, c, d, ...) d
+
 // macro(x, y, ...) for each x of the first sequence, each y of the second, ...
 #define OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE(macro, ...) \
   OF_PP_I_CAT0(OF_PP_I_PRODUCT_, OF_PP_I_COUNT(__VA_ARGS__))(macro, __VA_ARGS__)
@@ -58,6 +67,21 @@
 #define OF_PP_I_R4(data, z) OF_PP_I_R4_(OF_PP_FORCE data, z)
 #define OF_PP_I_R4_(...) OF_PP_I_R4__(__VA_ARGS__)
 #define OF_PP_I_R4__(macro, s4, x, y, z) OF_PP_I_EACH_4(OF_PP_I_CALL, (macro, x, y, z), s4)
+#define OF_PP_I_PRODUCT_5(macro, s1, s2, s3, s4, s5) \
+  OF_PP_I_EACH_1(OF_PP_I_P5, (macro, s2, s3, s4, s5), s1)
+#define OF_PP_I_P5(data, x) OF_PP_I_P5_(OF_PP_FORCE data, x)
+#define OF_PP_I_P5_(...) OF_PP_I_P5__(__VA_ARGS__)
+#define OF_PP_I_P5__(macro, s2, s3, s4, s5, x) \
+  OF_PP_I_EACH_2(OF_PP_I_Q5, (macro, s3, s4, s5, x), s2)
+#define OF_PP_I_Q5(data, y) OF_PP_I_Q5_(OF_PP_FORCE data, y)
+#define OF_PP_I_Q5_(...) OF_PP_I_Q5__(__VA_ARGS__)
+#define OF_PP_I_Q5__(macro, s3, s4, s5, x, y) OF_PP_I_EACH_3(OF_PP_I_R5, (macro, s4, s5, x, y), s3)
+#define OF_PP_I_R5(data, z) OF_PP_I_R5_(OF_PP_FORCE data, z)
+#define OF_PP_I_R5_(...) OF_PP_I_R5__(__VA_ARGS__)
+#define OF_PP_I_R5__(macro, s4, s5, x, y, z) OF_PP_I_EACH_4(OF_PP_I_S5, (macro, s5, x, y, z), s4)
+#define OF_PP_I_S5(data, v) OF_PP_I_S5_(OF_PP_FORCE data, v)
+#define OF_PP_I_S5_(...) OF_PP_I_S5__(__VA_ARGS__)
+#define OF_PP_I_S5__(macro, s5, x, y, z, v) OF_PP_I_EACH_5(OF_PP_I_CALL, (macro, x, y, z, v), s5)
 #define OF_PP_I_CALL(data, last) OF_PP_I_CALL_(OF_PP_FORCE data, last)
 #define OF_PP_I_CALL_(...) OF_PP_I_CALL__(__VA_ARGS__)
 #define OF_PP_I_CALL__(macro, ...) macro(__VA_ARGS__)
@@ -87,152 +111,9 @@
 #define OF_PP_I_CAT3_(a, b) a##b
 #define OF_PP_I_CAT4(a, b) OF_PP_I_CAT4_(a, b)
 #define OF_PP_I_CAT4_(a, b) a##b
-#define OF_PP_I_COUNT(...)                                                                        \
-  OF_PP_I_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, \
-                 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-#define OF_PP_I_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
-                       a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32,  \
-                       n, ...)                                                                     \
-  n
-#define OF_PP_I_EACH_1(m, d, seq) OF_PP_I_EACH_1_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_1_(m, d, ...) \
-  OF_PP_I_CAT1(OF_PP_I_E1_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_1(m, d, x) m(d, x)
-#define OF_PP_I_E1_2(m, d, x, ...) m(d, x) OF_PP_I_E1_1(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_3(m, d, x, ...) m(d, x) OF_PP_I_E1_2(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_4(m, d, x, ...) m(d, x) OF_PP_I_E1_3(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_5(m, d, x, ...) m(d, x) OF_PP_I_E1_4(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_6(m, d, x, ...) m(d, x) OF_PP_I_E1_5(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_7(m, d, x, ...) m(d, x) OF_PP_I_E1_6(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_8(m, d, x, ...) m(d, x) OF_PP_I_E1_7(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_9(m, d, x, ...) m(d, x) OF_PP_I_E1_8(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_10(m, d, x, ...) m(d, x) OF_PP_I_E1_9(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_11(m, d, x, ...) m(d, x) OF_PP_I_E1_10(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_12(m, d, x, ...) m(d, x) OF_PP_I_E1_11(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_13(m, d, x, ...) m(d, x) OF_PP_I_E1_12(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_14(m, d, x, ...) m(d, x) OF_PP_I_E1_13(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_15(m, d, x, ...) m(d, x) OF_PP_I_E1_14(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_16(m, d, x, ...) m(d, x) OF_PP_I_E1_15(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_17(m, d, x, ...) m(d, x) OF_PP_I_E1_16(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_18(m, d, x, ...) m(d, x) OF_PP_I_E1_17(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_19(m, d, x, ...) m(d, x) OF_PP_I_E1_18(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_20(m, d, x, ...) m(d, x) OF_PP_I_E1_19(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_21(m, d, x, ...) m(d, x) OF_PP_I_E1_20(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_22(m, d, x, ...) m(d, x) OF_PP_I_E1_21(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_23(m, d, x, ...) m(d, x) OF_PP_I_E1_22(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_24(m, d, x, ...) m(d, x) OF_PP_I_E1_23(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_25(m, d, x, ...) m(d, x) OF_PP_I_E1_24(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_26(m, d, x, ...) m(d, x) OF_PP_I_E1_25(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_27(m, d, x, ...) m(d, x) OF_PP_I_E1_26(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_28(m, d, x, ...) m(d, x) OF_PP_I_E1_27(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_29(m, d, x, ...) m(d, x) OF_PP_I_E1_28(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_30(m, d, x, ...) m(d, x) OF_PP_I_E1_29(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_31(m, d, x, ...) m(d, x) OF_PP_I_E1_30(m, d, __VA_ARGS__)
-#define OF_PP_I_E1_32(m, d, x, ...) m(d, x) OF_PP_I_E1_31(m, d, __VA_ARGS__)
-#define OF_PP_I_EACH_2(m, d, seq) OF_PP_I_EACH_2_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_2_(m, d, ...) \
-  OF_PP_I_CAT2(OF_PP_I_E2_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_1(m, d, x) m(d, x)
-#define OF_PP_I_E2_2(m, d, x, ...) m(d, x) OF_PP_I_E2_1(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_3(m, d, x, ...) m(d, x) OF_PP_I_E2_2(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_4(m, d, x, ...) m(d, x) OF_PP_I_E2_3(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_5(m, d, x, ...) m(d, x) OF_PP_I_E2_4(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_6(m, d, x, ...) m(d, x) OF_PP_I_E2_5(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_7(m, d, x, ...) m(d, x) OF_PP_I_E2_6(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_8(m, d, x, ...) m(d, x) OF_PP_I_E2_7(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_9(m, d, x, ...) m(d, x) OF_PP_I_E2_8(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_10(m, d, x, ...) m(d, x) OF_PP_I_E2_9(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_11(m, d, x, ...) m(d, x) OF_PP_I_E2_10(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_12(m, d, x, ...) m(d, x) OF_PP_I_E2_11(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_13(m, d, x, ...) m(d, x) OF_PP_I_E2_12(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_14(m, d, x, ...) m(d, x) OF_PP_I_E2_13(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_15(m, d, x, ...) m(d, x) OF_PP_I_E2_14(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_16(m, d, x, ...) m(d, x) OF_PP_I_E2_15(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_17(m, d, x, ...) m(d, x) OF_PP_I_E2_16(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_18(m, d, x, ...) m(d, x) OF_PP_I_E2_17(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_19(m, d, x, ...) m(d, x) OF_PP_I_E2_18(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_20(m, d, x, ...) m(d, x) OF_PP_I_E2_19(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_21(m, d, x, ...) m(d, x) OF_PP_I_E2_20(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_22(m, d, x, ...) m(d, x) OF_PP_I_E2_21(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_23(m, d, x, ...) m(d, x) OF_PP_I_E2_22(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_24(m, d, x, ...) m(d, x) OF_PP_I_E2_23(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_25(m, d, x, ...) m(d, x) OF_PP_I_E2_24(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_26(m, d, x, ...) m(d, x) OF_PP_I_E2_25(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_27(m, d, x, ...) m(d, x) OF_PP_I_E2_26(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_28(m, d, x, ...) m(d, x) OF_PP_I_E2_27(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_29(m, d, x, ...) m(d, x) OF_PP_I_E2_28(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_30(m, d, x, ...) m(d, x) OF_PP_I_E2_29(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_31(m, d, x, ...) m(d, x) OF_PP_I_E2_30(m, d, __VA_ARGS__)
-#define OF_PP_I_E2_32(m, d, x, ...) m(d, x) OF_PP_I_E2_31(m, d, __VA_ARGS__)
-#define OF_PP_I_EACH_3(m, d, seq) OF_PP_I_EACH_3_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_3_(m, d, ...) \
-  OF_PP_I_CAT3(OF_PP_I_E3_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_1(m, d, x) m(d, x)
-#define OF_PP_I_E3_2(m, d, x, ...) m(d, x) OF_PP_I_E3_1(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_3(m, d, x, ...) m(d, x) OF_PP_I_E3_2(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_4(m, d, x, ...) m(d, x) OF_PP_I_E3_3(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_5(m, d, x, ...) m(d, x) OF_PP_I_E3_4(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_6(m, d, x, ...) m(d, x) OF_PP_I_E3_5(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_7(m, d, x, ...) m(d, x) OF_PP_I_E3_6(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_8(m, d, x, ...) m(d, x) OF_PP_I_E3_7(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_9(m, d, x, ...) m(d, x) OF_PP_I_E3_8(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_10(m, d, x, ...) m(d, x) OF_PP_I_E3_9(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_11(m, d, x, ...) m(d, x) OF_PP_I_E3_10(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_12(m, d, x, ...) m(d, x) OF_PP_I_E3_11(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_13(m, d, x, ...) m(d, x) OF_PP_I_E3_12(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_14(m, d, x, ...) m(d, x) OF_PP_I_E3_13(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_15(m, d, x, ...) m(d, x) OF_PP_I_E3_14(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_16(m, d, x, ...) m(d, x) OF_PP_I_E3_15(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_17(m, d, x, ...) m(d, x) OF_PP_I_E3_16(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_18(m, d, x, ...) m(d, x) OF_PP_I_E3_17(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_19(m, d, x, ...) m(d, x) OF_PP_I_E3_18(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_20(m, d, x, ...) m(d, x) OF_PP_I_E3_19(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_21(m, d, x, ...) m(d, x) OF_PP_I_E3_20(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_22(m, d, x, ...) m(d, x) OF_PP_I_E3_21(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_23(m, d, x, ...) m(d, x) OF_PP_I_E3_22(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_24(m, d, x, ...) m(d, x) OF_PP_I_E3_23(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_25(m, d, x, ...) m(d, x) OF_PP_I_E3_24(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_26(m, d, x, ...) m(d, x) OF_PP_I_E3_25(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_27(m, d, x, ...) m(d, x) OF_PP_I_E3_26(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_28(m, d, x, ...) m(d, x) OF_PP_I_E3_27(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_29(m, d, x, ...) m(d, x) OF_PP_I_E3_28(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_30(m, d, x, ...) m(d, x) OF_PP_I_E3_29(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_31(m, d, x, ...) m(d, x) OF_PP_I_E3_30(m, d, __VA_ARGS__)
-#define OF_PP_I_E3_32(m, d, x, ...) m(d, x) OF_PP_I_E3_31(m, d, __VA_ARGS__)
-#define OF_PP_I_EACH_4(m, d, seq) OF_PP_I_EACH_4_(m, d, OF_PP_I_LIST(seq))
-#define OF_PP_I_EACH_4_(m, d, ...) \
-  OF_PP_I_CAT4(OF_PP_I_E4_, OF_PP_I_COUNT(__VA_ARGS__))(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_1(m, d, x) m(d, x)
-#define OF_PP_I_E4_2(m, d, x, ...) m(d, x) OF_PP_I_E4_1(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_3(m, d, x, ...) m(d, x) OF_PP_I_E4_2(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_4(m, d, x, ...) m(d, x) OF_PP_I_E4_3(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_5(m, d, x, ...) m(d, x) OF_PP_I_E4_4(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_6(m, d, x, ...) m(d, x) OF_PP_I_E4_5(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_7(m, d, x, ...) m(d, x) OF_PP_I_E4_6(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_8(m, d, x, ...) m(d, x) OF_PP_I_E4_7(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_9(m, d, x, ...) m(d, x) OF_PP_I_E4_8(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_10(m, d, x, ...) m(d, x) OF_PP_I_E4_9(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_11(m, d, x, ...) m(d, x) OF_PP_I_E4_10(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_12(m, d, x, ...) m(d, x) OF_PP_I_E4_11(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_13(m, d, x, ...) m(d, x) OF_PP_I_E4_12(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_14(m, d, x, ...) m(d, x) OF_PP_I_E4_13(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_15(m, d, x, ...) m(d, x) OF_PP_I_E4_14(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_16(m, d, x, ...) m(d, x) OF_PP_I_E4_15(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_17(m, d, x, ...) m(d, x) OF_PP_I_E4_16(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_18(m, d, x, ...) m(d, x) OF_PP_I_E4_17(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_19(m, d, x, ...) m(d, x) OF_PP_I_E4_18(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_20(m, d, x, ...) m(d, x) OF_PP_I_E4_19(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_21(m, d, x, ...) m(d, x) OF_PP_I_E4_20(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_22(m, d, x, ...) m(d, x) OF_PP_I_E4_21(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_23(m, d, x, ...) m(d, x) OF_PP_I_E4_22(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_24(m, d, x, ...) m(d, x) OF_PP_I_E4_23(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_25(m, d, x, ...) m(d, x) OF_PP_I_E4_24(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_26(m, d, x, ...) m(d, x) OF_PP_I_E4_25(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_27(m, d, x, ...) m(d, x) OF_PP_I_E4_26(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_28(m, d, x, ...) m(d, x) OF_PP_I_E4_27(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_29(m, d, x, ...) m(d, x) OF_PP_I_E4_28(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_30(m, d, x, ...) m(d, x) OF_PP_I_E4_29(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_31(m, d, x, ...) m(d, x) OF_PP_I_E4_30(m, d, __VA_ARGS__)
-#define OF_PP_I_E4_32(m, d, x, ...) m(d, x) OF_PP_I_E4_31(m, d, __VA_ARGS__)
+#define OF_PP_I_CAT5(a, b) OF_PP_I_CAT5_(a, b)
+#define OF_PP_I_CAT5_(a, b) a##b
+
+#include "oneop/sdk/preprocessor_loops.h"
 
 #endif  // ONEFLOW_CORE_COMMON_PREPROCESSOR_H_

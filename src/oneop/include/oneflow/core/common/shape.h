@@ -16,6 +16,7 @@ class ShapeReader {
   int64_t NumAxes() const { return self().OneopNdim(); }
   int64_t num_axes() const { return self().OneopNdim(); }
   const int64_t* ptr() const { return self().OneopDims(); }
+  const int64_t* data() const { return ptr(); }
   int64_t At(int64_t axis) const {
     const int64_t ndim = NumAxes();
     if (!ONEOP_LIKELY(axis >= 0 && axis < ndim)) {
@@ -138,9 +139,23 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
   explicit inline Shape(const ShapeView& view);
   explicit inline Shape(const ::oneop::sdk::ShapeRef& ref);  // it converts to both of the above
   explicit Shape(const std::vector<int64_t>& dims) : dims_(dims.begin(), dims.end()) {}
+  // To and from a message that has `dim`.
+  template <class Message, class = decltype(std::declval<const Message&>().dim_size())>
+  explicit Shape(const Message& message) : Shape(message.dim()) {}
+  template <class Message>
+  void ToProto(Message* message) const {
+    message->mutable_dim()->assign(begin(), end());
+  }
   template <class It, class = decltype(*std::declval<It>())>
   Shape(It begin, It end) : dims_(begin, end) {}
 
+#if ONEOP_GENERATION >= 2024  // so many dimensions
+  explicit Shape(size_t count) : dims_(count) {}
+  explicit Shape(int count) : dims_(static_cast<size_t>(count)) {}
+#endif
+
+  using ShapeReader::operator[];
+  int64_t& operator[](int64_t axis) { return dims_[axis]; }
   const DimVector& dim_vec() const& { return dims_; }
   DimVector dim_vec() && { return dims_; }  // safe in `for (x : ctx->Attr<Shape>("s").dim_vec())`
   void Set(int64_t axis, int64_t extent) {
@@ -149,6 +164,8 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
     }
     dims_[axis] = extent;
   }
+  void push_back(int64_t extent) { dims_.push_back(extent); }
+  void emplace_back(int64_t extent) { dims_.push_back(extent); }
   void assign(const DimVector& dims) { dims_ = dims; }
   template <class It>
   void assign(It begin, It end) {
@@ -166,6 +183,22 @@ class Shape : public ::oneop::sdk::ShapeReader<Shape> {
     return *this;
   }
   inline Shape RemoveOnes() const;
+  // Without these axes, which have one element each.
+  Shape RemoveOnes(const AxisVector& axes) const {
+    DimVector dims;
+    for (int64_t i = 0; i != NumAxes(); ++i) {
+      bool is_removed = false;
+      for (int64_t axis : axes) {
+        is_removed = is_removed || axis == i;
+      }
+      if (!is_removed) {
+        dims.push_back(At(i));
+      } else if (At(i) != 1) {
+        ::oneop::sdk::ThrowAxis(i, NumAxes());
+      }
+    }
+    return Shape(dims);
+  }
   static Shape Ones(int64_t ndim) { return Shape(DimVector(static_cast<size_t>(ndim), 1)); }
   inline AxisVector Axes4BroadcastTo(const Shape& to) const;
   Shape Slice(int64_t begin, int64_t end) const {
@@ -244,6 +277,15 @@ class Stride : public ::oneop::sdk::ShapeReader<Stride> {
   }
   template <class It, class = decltype(*std::declval<It>())>
   Stride(It begin, It end) : strides_(begin, end) {}
+  Stride(int64_t count, int step) : strides_(static_cast<size_t>(count), step) {}
+  using ShapeReader::at;
+  using ShapeReader::operator[];
+  int64_t& at(int64_t axis) {
+    At(axis);  // checks
+    return strides_[axis];
+  }
+  int64_t& operator[](int64_t axis) { return strides_[axis]; }
+  void resize(size_t count, int64_t step = 0) { strides_.resize(count, step); }
   const DimVector& StrideVec() const { return strides_; }
   void Set(int64_t axis, int64_t step) {
     At(axis);  // checks
@@ -303,6 +345,7 @@ inline Shape CreateLeftExtendedShape(const ShapeView& shape, int64_t ndim) {
   return extended;
 }
 inline Shape ExpandDimIf0D(const Shape& shape) { return shape.NumAxes() == 0 ? Shape({1}) : shape; }
+inline Shape ExpandDimIf0D(const ShapeView& shape) { return ExpandDimIf0D(Shape(shape)); }
 
 }  // namespace oneflow ONEOP_HIDDEN
 

@@ -47,7 +47,11 @@ class DimVector {
   }
 
   void assign(const int64_t* begin, const int64_t* end) { Copy(begin, end - begin); }
-  template <class It>
+  void assign(size_t count, int64_t value) {
+    size_ = 0;
+    resize(count, value);
+  }
+  template <class It, class = decltype(*std::declval<It>())>
   void assign(It begin, It end) {
     size_ = 0;
     for (; begin != end; ++begin) {

@@ -128,6 +128,9 @@ class AttrMap {
   const oneop_attr* Find(std::string_view name) const {
     return store_ == nullptr ? nullptr : store_->Find(name);
   }
+  // `attrs.find("a") != attrs.end()`
+  const oneop_attr* find(std::string_view name) const { return Find(name); }
+  const oneop_attr* end() const { return nullptr; }
 
  private:
   std::shared_ptr<::oneop::sdk::AttrStore> store_;

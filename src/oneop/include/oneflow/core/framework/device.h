@@ -31,10 +31,18 @@ class Device {
   Device(DeviceType type, int64_t index) : type_(type), index_(index) {}
   DeviceType enum_type() const { return type_; }
   std::string type() const { return type_ == kCUDA ? "cuda" : DeviceTag4DeviceType(type_); }
+  template <class = void>
+  Maybe<std::string> of_type() const {
+    return std::string(DeviceTag4DeviceType(type_));
+  }
   int64_t device_id() const { return index_; }
   template <class = void>
   static Maybe<Symbol<Device>> New(std::string_view type, int64_t index = 0) {
     return SymbolOf(Device(type == "cpu" ? kCPU : kCUDA, index));
+  }
+  template <class = void>
+  static Maybe<Symbol<Device>> ThreadLocalGetOrNew(std::string_view type, int64_t index) {
+    return New(type == "gpu" ? "cuda" : type, index);
   }
   friend bool operator==(const Device& a, const Device& b) {
     return a.type_ == b.type_ && a.index_ == b.index_;
@@ -56,6 +64,8 @@ enum class StreamType {
   kLazyJobLauncher,
   kPinnedCompute,
 };
+
+using StreamRole = StreamType;  // as 0.8 calls it
 
 class Stream {
  public:

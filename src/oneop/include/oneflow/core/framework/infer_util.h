@@ -34,9 +34,7 @@ class InferContext : public ::oneop::sdk::Context {
   using Ref = ::oneop::sdk::Ref<T>;
 
   // --- 2020: pointers to everything. 2022: pointers to outputs. Now: references, and setters. ---
-  DescRef TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const {
-    return DescRef(&Any(n, i));
-  }
+  TensorDesc* TensorDesc4ArgNameAndIndex(std::string_view n, int32_t i) const { return &Any(n, i); }
   ShapeRef Shape4ArgNameAndIndex(std::string_view n, int32_t i) const {
     return ShapeRef(Any(n, i).mut_shape());
   }
@@ -58,7 +56,11 @@ class InferContext : public ::oneop::sdk::Context {
     return Any(n, i).memory_format();
   }
 
+#if ONEOP_GENERATION >= 2022  // `const auto& desc`, and then its address
+  const TensorDesc& InputTensorDesc(std::string_view n, int32_t i) const { return Input(n, i); }
+#else
   DescRef InputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Input(n, i)); }
+#endif
   const Shape& InputShape(std::string_view n, int32_t i) const { return Input(n, i).shape(); }
   const Stride& InputStride(std::string_view n, int32_t i) const { return Input(n, i).stride(); }
   DataType InputDType(std::string_view n, int32_t i) const { return Input(n, i).data_type(); }
@@ -67,14 +69,20 @@ class InferContext : public ::oneop::sdk::Context {
     return Input(n, i).memory_format();
   }
 
+#if ONEOP_GENERATION == 2022
+  TensorDesc* OutputTensorDesc(std::string_view n, int32_t i) const { return &Output(n, i); }
+#else
   DescRef OutputTensorDesc(std::string_view n, int32_t i) const { return DescRef(&Output(n, i)); }
+#endif
   TensorDesc* MutOutputTensorDesc(std::string_view n, int32_t i) const { return &Output(n, i); }
   ShapeRef OutputShape(std::string_view n, int32_t i) const {
     return ShapeRef(Output(n, i).mut_shape());
   }
   Shape* MutOutputShape(std::string_view n, int32_t i) const { return Output(n, i).mut_shape(); }
-  // Reading a stride must not count as setting it, so the one that may be written has its own name.
-  const Stride& OutputStride(std::string_view n, int32_t i) const { return Output(n, i).stride(); }
+  // Reading a stride must not count as setting it: the proxy tells the two apart.
+  ::oneop::sdk::OutputStrideRef OutputStride(std::string_view n, int32_t i) const {
+    return ::oneop::sdk::OutputStrideRef(&Output(n, i));
+  }
   Stride* MutOutputStride(std::string_view n, int32_t i) const { return Output(n, i).mut_stride(); }
   Ref<DataType> OutputDType(std::string_view n, int32_t i) const {
     return Ref<DataType>(Output(n, i).mut_data_type());
@@ -153,7 +161,7 @@ struct TensorDescInferFnUtil {
   static Maybe<void> Unchanged(Ctx* ctx) {
     const auto& first = ctx->inputs().at(0);
     for (const auto& out : ctx->outputs()) {
-      ctx->OutputTensorDesc(out.first, out.second) =
+      *ctx->MutOutputTensorDesc(out.first, out.second) =
           ctx->InputTensorDesc(first.first, first.second);
     }
     return Maybe<void>::Ok();
@@ -173,7 +181,7 @@ struct TensorDescInferFnUtil {
     for (size_t i = 0; i != ctx->inputs().size(); ++i) {
       const auto& in = ctx->inputs()[i];
       const auto& out = ctx->outputs()[i];
-      ctx->OutputTensorDesc(out.first, out.second) = ctx->InputTensorDesc(in.first, in.second);
+      *ctx->MutOutputTensorDesc(out.first, out.second) = ctx->InputTensorDesc(in.first, in.second);
     }
     return Maybe<void>::Ok();
   }

@@ -51,6 +51,7 @@ class UserOpExpr final : public OpExpr {
     Name(frame, frame->inputs, frame->num_inputs, &inputs_);
     Name(frame, frame->outputs, frame->num_outputs, &outputs_);
   }
+  std::string op_name() const { return std::string(type_); }
   // What OneFlow's protobuf message is asked for: the attributes.
   const AttrMap& proto() const { return base_attrs_; }
   const AttrMap& base_attrs() const { return base_attrs_; }

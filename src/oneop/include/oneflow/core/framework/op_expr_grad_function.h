@@ -156,4 +156,8 @@ class OneopEagerGrad {
           },                                                                      \
           __FILE__, __LINE__)
 
+#if defined(ONEOP_PORT)
+#include "oneop/sdk/port.h"
+#endif
+
 #endif  // ONEFLOW_CORE_FRAMEWORK_OP_EXPR_GRAD_FUNCTION_H_

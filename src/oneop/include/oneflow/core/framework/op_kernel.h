@@ -6,6 +6,11 @@
 
 #include "oneflow/core/ep/include/stream.h"
 #include "oneflow/core/framework/infer_util.h"
+#if defined(ONEOP_PORT)
+#include "oneflow/core/common/optional.h"
+#include "oneflow/core/framework/user_op_conf.h"
+#include "oneop/sdk/random_seed.h"
+#endif
 
 namespace oneflow ONEOP_HIDDEN {
 namespace user_op {
@@ -42,6 +47,7 @@ class KernelContextBase : public ::oneop::sdk::Context {
 class KernelInitContext : public KernelContextBase {
   using KernelContextBase::KernelContextBase;
 };
+using KernelCreateContext = KernelInitContext;  // as 0.4 calls it
 class KernelCacheContext : public KernelContextBase {
   using KernelContextBase::KernelContextBase;
 };
@@ -75,9 +81,20 @@ class KernelInferContext : public KernelComputeContext {
     const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index);
     return Tensor::OneopFrom(::oneop::sdk::TensorAt(frame_, number))->shape();
   }
+#if ONEOP_GENERATION == 2020
+  MutShapeView* MutShapeView4ArgNameAndIndex(std::string_view name, int32_t index) const {
+    oneop_tensor* tensor = FindMutTensor(name, index);
+    return &Keep<MutShapeView>(&tensor->elem_cnt, Tensor::OneopFrom(tensor)->mut_shape());
+  }
+#else
   MutShapeView MutShapeView4ArgNameAndIndex(std::string_view name, int32_t index) const {
-    const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index);
-    return Tensor::OneopFrom(::oneop::sdk::TensorAt(frame_, number))->mut_shape();
+    return Tensor::OneopFrom(FindMutTensor(name, index))->mut_shape();
+  }
+#endif
+
+ private:
+  oneop_tensor* FindMutTensor(std::string_view name, int32_t index) const {
+    return ::oneop::sdk::TensorAt(frame_, ::oneop::sdk::NeedTensor(frame_, name, index));
   }
 };
 
@@ -87,6 +104,9 @@ class OpKernelState {
 };
 class OpKernelCache {
  public:
+  static constexpr int8_t kAllMayChanged = 0;
+  static constexpr int8_t kShapeNotChanged = 1;
+  static constexpr int8_t kAttrNotChanged = 2;
   virtual ~OpKernelCache() = default;
 };
 template <class T>

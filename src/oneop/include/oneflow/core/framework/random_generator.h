@@ -8,8 +8,13 @@
 namespace oneflow ONEOP_HIDDEN {
 namespace one {
 
+class CPUGeneratorImpl;
+
 class Generator {
  public:
+  // One with a state of its own, for kernels: see random_generator_impl.h.
+  struct Own {};
+  explicit Generator(Own) : handle_(nullptr), is_own_(true) {}
   // Null: the default generator of the cpu.
   explicit Generator(oneop_handle handle) : handle_(handle) {
     if (handle_ != nullptr) {
@@ -24,8 +29,23 @@ class Generator {
     }
   }
 
-  uint64_t current_seed() const { return Act(ONEOP_GENERATOR_SEED, 0); }
-  void set_current_seed(uint64_t seed) { Act(ONEOP_GENERATOR_SET_SEED, seed); }
+  uint64_t current_seed() const { return is_own_ ? seed_ : Act(ONEOP_GENERATOR_SEED, 0); }
+  void set_current_seed(uint64_t seed) {
+    if (is_own_) {
+      seed_ = seed;
+      engine_.reset();
+    } else {
+      Act(ONEOP_GENERATOR_SET_SEED, seed);
+    }
+  }
+  // An engine for <random>: it starts at the seed, or at a number drawn from the host's generator.
+  template <class Impl>
+  Maybe<Impl> Get(int64_t /*device_index*/ = 0) {
+    if (engine_ == nullptr) {
+      engine_ = std::make_shared<Impl>(is_own_ ? seed_ : random64());
+    }
+    return engine_;
+  }
   // A new seed that nobody chose.
   uint64_t seed() { return Act(ONEOP_GENERATOR_NEW_SEED, 0); }
   // The next 64 random bits: the seed of one call of an op, say.
@@ -49,6 +69,9 @@ class Generator {
     return value;
   }
   oneop_handle handle_;
+  bool is_own_ = false;
+  uint64_t seed_ = 0;
+  std::shared_ptr<CPUGeneratorImpl> engine_;
 };
 
 inline Maybe<Generator> DefaultCPUGenerator() { return std::make_shared<Generator>(nullptr); }
@@ -56,5 +79,9 @@ inline Maybe<Generator> DefaultAutoGenerator() { return DefaultCPUGenerator(); }
 
 }  // namespace one
 }  // namespace oneflow ONEOP_HIDDEN
+
+#if defined(ONEOP_PORT)
+#include "oneflow/core/framework/random_generator_impl.h"
+#endif
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_RANDOM_GENERATOR_H_

@@ -43,6 +43,10 @@ class SbpParallel {
     return &partial_sum_;
   }
   void clear_parallel_type() { kind_ = ONEOP_SBP_UNSET; }
+  void Clear() { kind_ = ONEOP_SBP_UNSET; }
+  void clear_broadcast_parallel() { Clear(); }
+  void clear_split_parallel() { Clear(); }
+  void clear_partial_sum_parallel() { Clear(); }
   ONEOP_COLD std::string ToString() const {
     if (kind_ == ONEOP_SBP_BROADCAST) {
       return "B";
@@ -95,9 +99,13 @@ class NdSbp {
     return &parallel_[Checked(size_ - 1)];
   }
   void clear_sbp_parallel() { size_ = 0; }
+  void Clear() { size_ = 0; }
   const SbpParallel* begin() const { return parallel_; }
   const SbpParallel* end() const { return parallel_ + size_; }
+  SbpParallel* begin() { return parallel_; }
+  SbpParallel* end() { return parallel_ + size_; }
   const NdSbp& sbp_parallel() const { return *this; }
+  NdSbp* mutable_sbp_parallel() { return this; }
 
   friend bool operator==(const NdSbp& a, const NdSbp& b) {
     if (a.size_ != b.size_) {

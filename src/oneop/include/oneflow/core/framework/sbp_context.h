@@ -3,9 +3,38 @@
 #define ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
 
 #include "oneflow/core/framework/user_op_conf.h"
+#if defined(ONEOP_PORT)
+#include "oneflow/core/common/hash_container.h"
+#include "oneflow/core/common/protobuf.h"
+#include "oneflow/core/common/util.h"
+#endif
 
 namespace oneflow ONEOP_HIDDEN {
+
+class NdSbpSignature;
+
 namespace user_op {
+
+// Where a signature by names goes: a list of messages, which the author looks at.
+struct NamedSbpSink {
+  virtual ~NamedSbpSink() = default;
+  virtual void Set(std::string_view name, int32_t index, oneop_sbp sbp) = 0;
+  virtual void Build() = 0;
+  virtual NamedSbpSink* Clone() const = 0;
+};
+template <class List>
+struct SbpListSink final : NamedSbpSink {
+  explicit SbpListSink(List* to) : list(to) {}
+  void Set(std::string_view name, int32_t index, oneop_sbp sbp) override {
+    std::string bn(name);
+    ::oneop::sdk::AppendInt(&bn.append("_"), index);
+    (*signature.mutable_bn_in_op2sbp_parallel())[bn] = SbpParallel(sbp);
+  }
+  void Build() override { *list->add_sbp_signature() = signature; }
+  NamedSbpSink* Clone() const override { return new SbpListSink(*this); }
+  List* list;
+  std::decay_t<decltype(*std::declval<List>().add_sbp_signature())> signature;
+};
 
 // Collects one signature. What it is told nothing about stays unset, which the host reports.
 class UserOpSbpSignatureBuilder {
@@ -18,11 +47,40 @@ class UserOpSbpSignatureBuilder {
       throw std::bad_alloc();
     }
   }
+  template <class List, class = decltype(std::declval<List>().add_sbp_signature())>
+  explicit UserOpSbpSignatureBuilder(List* list) : named_(new SbpListSink<List>(list)) {}
   UserOpSbpSignatureBuilder(UserOpSbpSignatureBuilder&& other) noexcept
-      : frame_(other.frame_), sink_(other.sink_), status_(other.status_), entries_(other.entries_) {
-    other.entries_ = nullptr;
+      : frame_(other.frame_),
+        sink_(other.sink_),
+        status_(other.status_),
+        entries_(std::exchange(other.entries_, nullptr)),
+        named_(std::exchange(other.named_, nullptr)) {}
+  // A copy goes its own way from here.
+  UserOpSbpSignatureBuilder(const UserOpSbpSignatureBuilder& other)
+      : frame_(other.frame_), sink_(other.sink_), status_(other.status_) {
+    if (other.named_ != nullptr) {
+      named_ = other.named_->Clone();
+      return;
+    }
+    const size_t bytes = sizeof(oneop_sbp) * (static_cast<size_t>(Count()) + 1);
+    entries_ = static_cast<oneop_sbp*>(std::malloc(bytes));
+    if (entries_ == nullptr) {
+      throw std::bad_alloc();
+    }
+    std::memcpy(entries_, other.entries_, bytes);
   }
-  ~UserOpSbpSignatureBuilder() { std::free(entries_); }
+  UserOpSbpSignatureBuilder& operator=(UserOpSbpSignatureBuilder other) {
+    std::swap(frame_, other.frame_);
+    std::swap(sink_, other.sink_);
+    std::swap(status_, other.status_);
+    std::swap(entries_, other.entries_);
+    std::swap(named_, other.named_);
+    return *this;
+  }
+  ~UserOpSbpSignatureBuilder() {
+    std::free(entries_);
+    delete named_;
+  }
 
   UserOpSbpSignatureBuilder& Split(const OpArg& arg, int64_t axis) {
     return Set(arg.name(), arg.index(), ONEOP_SBP_SPLIT, axis);
@@ -57,6 +115,9 @@ class UserOpSbpSignatureBuilder {
   }
 
   void Build() {
+    if (named_ != nullptr) {
+      return named_->Build();
+    }
     if (const int32_t code = sink_->add(sink_, entries_, Count(), status_)) {
       throw code;
     }
@@ -65,6 +126,10 @@ class UserOpSbpSignatureBuilder {
  private:
   int32_t Count() const { return frame_->num_input_tensors + frame_->num_output_tensors; }
   UserOpSbpSignatureBuilder& Set(std::string_view name, int32_t index, int32_t kind, int64_t axis) {
+    if (named_ != nullptr) {
+      named_->Set(name, index, {kind, static_cast<int32_t>(axis)});
+      return *this;
+    }
     const oneop_arg* arg = ::oneop::sdk::FindArg(frame_, name, ::oneop::sdk::kEither);
     if (arg != nullptr && arg->count == 0) {
       return *this;
@@ -84,10 +149,11 @@ class UserOpSbpSignatureBuilder {
     return *this;
   }
 
-  const oneop_frame* frame_;
-  oneop_sbp_sink* sink_;
-  oneop_status* status_;
-  oneop_sbp* entries_;
+  const oneop_frame* frame_ = nullptr;
+  oneop_sbp_sink* sink_ = nullptr;
+  oneop_status* status_ = nullptr;
+  oneop_sbp* entries_ = nullptr;
+  NamedSbpSink* named_ = nullptr;
 };
 
 class SbpContext : public ::oneop::sdk::Context {
@@ -135,6 +201,22 @@ class InferNdSbpFnContext : public ::oneop::sdk::Context {
     const int32_t number = ::oneop::sdk::NeedTensor(frame_, name, index, ::oneop::sdk::kInput);
     return Keep<NdSbp>(Key(number, 2), frame_, number);
   }
+  NdSbp* ParallelDistribution4ArgNameAndIndex(std::string_view name, int32_t index) {
+    return NdSbp4ArgNameAndIndex(name, index);
+  }
+  const NdSbp& ParallelDistributionHint4InputArgNameAndIndex(std::string_view name,
+                                                             int32_t index) const {
+    return NdSbpHint4InputArgNameAndIndex(name, index);
+  }
+  // Nobody constrains the choice.
+  template <class Signature = NdSbpSignature>
+  const Signature& nd_sbp_constraints() const {
+    return Keep<Signature>(&frame_->num_outputs);
+  }
+  template <class Signature = NdSbpSignature>
+  const Signature& parallel_distribution_constraints() const {
+    return nd_sbp_constraints<Signature>();
+  }
   // The mesh: the ABI says how many dimensions it has, not how long each is.
   const Shape& parallel_hierarchy() const { return Keep<Shape>(Key(0, 3), Mesh()); }
 
@@ -162,6 +244,8 @@ class InferNdSbpFnContext : public ::oneop::sdk::Context {
   NdSbp* Chosen(int32_t number) const { return &Keep<NdSbp>(Key(number, 1), frame_, number); }
   Shape Mesh() const { return Shape({frame_->parallel_num}); }
 };
+
+using InferParallelDistributionFnContext = InferNdSbpFnContext;  // as 0.4 calls it
 
 // Accepted so that sources which register such functions compile; the host has no use for what they
 // decide.

@@ -108,6 +108,21 @@ class TensorDescRef : public RefBase<oneflow::user_op::TensorDesc> {
   bool is_tensor_list() const { return false; }
 };
 
+// The stride of an output: a pointer where it is written (0.8), a reference where it is read.
+class OutputStrideRef : public ShapeReader<OutputStrideRef> {
+ public:
+  explicit OutputStrideRef(oneflow::user_op::TensorDesc* desc) : desc_(desc) {}
+  oneflow::Stride& operator*() const { return *desc_->mut_stride(); }
+  oneflow::Stride* operator->() const { return desc_->mut_stride(); }
+  operator oneflow::Stride*() const { return desc_->mut_stride(); }
+  operator const oneflow::Stride&() const { return desc_->stride(); }
+  int64_t OneopNdim() const { return desc_->stride().OneopNdim(); }
+  const int64_t* OneopDims() const { return desc_->stride().OneopDims(); }
+
+ private:
+  oneflow::user_op::TensorDesc* desc_;
+};
+
 }  // namespace sdk
 }  // namespace oneop ONEOP_HIDDEN
 

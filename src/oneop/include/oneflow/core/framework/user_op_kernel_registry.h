@@ -106,6 +106,16 @@ class OpKernelRegistry {
     }
   }
 
+  template <class T>
+  OpKernelRegistry& SetCreateWithCtxFn() {  // 0.4
+    return SetCreateWithCtxFn([](KernelInitContext* ctx) { return new T(ctx); });
+  }
+  template <class F>
+  OpKernelRegistry& SetCreateWithCtxFn(const F& fn) {
+    return SetCreateFn(
+        [fn](const KernelInitContext& ctx) { return fn(const_cast<KernelInitContext*>(&ctx)); });
+  }
+
   ONEOP_COLD OpKernelRegistry& SetIsMatchedHob(const hob::Expr& expr) {
     matches_ = expr.node();
     def_.predicate = matches_->text;

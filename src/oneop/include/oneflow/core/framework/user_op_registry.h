@@ -58,6 +58,16 @@ class GetArgModifier {
 using GetInputArgModifier = GetArgModifier<::oneop::sdk::kInput>;
 using GetOutputArgModifier = GetArgModifier<::oneop::sdk::kOutput>;
 
+}  // namespace user_op
+
+// Op classes of .td files name them so.
+using user_op::GetInputArgModifier;
+using user_op::GetOutputArgModifier;
+using user_op::InputArgModifier;
+using user_op::OutputArgModifier;
+
+namespace user_op {
+
 class OpRegistry {
  public:
   OpRegistry(std::string_view name, const char* file, int32_t line) {
@@ -166,6 +176,10 @@ class OpRegistry {
     get_sbp_ = fn;
     def_.get_sbp = &GetSbp<>;
     return *this;
+  }
+  template <class F>
+  OpRegistry& SetParallelDistributionInferFn(const F& fn) {  // as 0.4 calls it
+    return SetNdSbpInferFn(fn);
   }
   template <class F>
   OpRegistry& SetNdSbpInferFn(const F& fn) {

@@ -65,6 +65,7 @@ class MemoryCase {
   explicit MemoryCase(DeviceType type = kCPU) : device_type_(type) {}
   DeviceType device_type() const { return device_type_; }
   bool has_host_mem() const { return device_type_ == kCPU; }
+  bool has_device_cuda_mem() const { return device_type_ == kCUDA; }
 
  private:
   DeviceType device_type_;
@@ -89,6 +90,9 @@ class Tensor {
   MemoryCase mem_case() const { return MemoryCase(static_cast<DeviceType>(raw_.device_type)); }
   int64_t elem_cnt() const { return raw_.elem_cnt; }
   bool is_dynamic() const { return raw_.is_dynamic != 0; }
+  size_t ByteSizeOfBlobBody() const {
+    return static_cast<size_t>(raw_.elem_cnt) * GetSizeOfDataType(data_type());
+  }
 
   const void* raw_dptr() const { return raw_.data; }
   void* mut_raw_dptr() { return raw_.data; }

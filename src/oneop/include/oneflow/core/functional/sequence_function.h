@@ -48,4 +48,17 @@ SequenceFunction<First> sequence_function(First first) {
 }  // namespace one
 }  // namespace oneflow ONEOP_HIDDEN
 
+#if defined(ONEOP_PORT)
+#include <functional>
+namespace oneflow ONEOP_HIDDEN {
+namespace one {
+namespace functional {
+// By the signature of the first function, as gradients write it.
+template <class Signature>
+using SequenceFunction = one::SequenceFunction<std::function<Signature>>;
+}  // namespace functional
+}  // namespace one
+}  // namespace oneflow ONEOP_HIDDEN
+#endif
+
 #endif  // ONEFLOW_CORE_FUNCTIONAL_SEQUENCE_FUNCTION_H_

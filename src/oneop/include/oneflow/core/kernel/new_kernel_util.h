@@ -42,6 +42,20 @@ inline void Memset<kCUDA>(ep::Stream* stream, void* dst, char value, size_t byte
 }
 #endif
 
+// Chooses by where the tensor is.
+template <class = void>
+void AutoMemset(ep::Stream* stream, void* dst, char value, size_t bytes, const MemoryCase& where) {
+  if (where.has_host_mem()) {
+    Memset<kCPU>(stream, dst, value, bytes);
+    return;
+  }
+#if defined(__CUDACC__)
+  Memset<kCUDA>(stream, dst, value, bytes);
+#else
+  ::oneop::sdk::ThrowText(ONEOP_ERROR_NOT_IMPLEMENTED, {"AutoMemset on a GPU needs a .cu file"});
+#endif
+}
+
 // Chooses by where the two tensors are.
 template <class = void>
 void AutoMemcpy(ep::Stream* stream, void* dst, const void* src, size_t bytes,

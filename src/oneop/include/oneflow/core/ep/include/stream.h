@@ -5,6 +5,9 @@
 #include "oneflow/core/common/device_type.h"
 #include "oneflow/core/common/error.h"
 #include "oneop/sdk/parallel.h"
+#if defined(ONEOP_PORT)
+#include "oneop/sdk/port_basics.h"
+#endif
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
@@ -23,6 +26,7 @@ class Stream {
 
   DeviceType device_type() const { return static_cast<DeviceType>(frame_->device_type); }
   int32_t device_index() const { return frame_->device_index; }
+  const Stream* device() const { return this; }  // of which authors ask type and index
   template <class T>
   T* As() {
     T::OneopCheck(device_type());

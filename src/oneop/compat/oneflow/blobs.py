@@ -1,0 +1,71 @@
+"""What OneFlow's programs read of a tensor inside a job: the name of the op that made it, and where it is."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from oneop import user_op
+from oneop.jobs.function import global_function as global_function
+
+
+class _Tag(str):
+    """A text that may be called: `device_tag` was a property first, and a method later."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return self
+
+
+class _ParallelConf:
+    """The placement of a tensor."""
+
+    def __init__(self, blob: torch.Tensor) -> None:
+        self.device_tag = _Tag("cpu" if blob.device.type == "cpu" else "gpu")
+
+
+def _numpy_list(blob: torch.Tensor) -> list[Any]:
+    return [blob.detach().cpu().numpy()]
+
+
+# Jobs return torch's tensors; programs with the mirrored view ask them for a list, with one array for each device.
+torch.Tensor.numpy_list = _numpy_list  # type: ignore[attr-defined]
+
+
+def describe(blob: torch.Tensor, op_name: str) -> torch.Tensor:
+    """Give a tensor `op_name` and `parallel_conf`."""
+    blob.op_name = op_name  # type: ignore[attr-defined]
+    blob.parallel_conf = _ParallelConf(blob)  # type: ignore[attr-defined]
+    return blob
+
+
+def named(op_name: str, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Return the function with OneFlow's parameter `name`; its result has `op_name` and `parallel_conf`."""
+
+    @functools.wraps(function)
+    def call(*inputs: Any, name: str | None = None) -> torch.Tensor:
+        return describe(function(*inputs), name or op_name)
+
+    return call
+
+
+class _UserOp(user_op.UserOp):
+    def InferAndTryRun(self) -> user_op.UserOp:
+        super().InferAndTryRun()
+        for blob in self.RemoteBlobList():
+            describe(blob, self.op_name)
+        return self
+
+
+class _Builder(user_op.UserOpBuilder):
+    def Build(self) -> user_op.UserOp:
+        made = super().Build()
+        made.__class__ = _UserOp
+        return made
+
+
+def user_op_builder(op_name: str) -> user_op.UserOpBuilder:
+    """Start to build a call of an op; tensors that it returns have `op_name` and `parallel_conf`."""
+    return _Builder(op_name)

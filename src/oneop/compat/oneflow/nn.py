@@ -1,0 +1,3 @@
+"""`oneflow.nn`: the modules of jobs."""
+
+from .modules import Module as Module

@@ -1,0 +1,7 @@
+// fixed_vector, under the name that kernel files include.
+#ifndef ONEFLOW_CORE_COMMON_FIXED_VECTOR_H_
+#define ONEFLOW_CORE_COMMON_FIXED_VECTOR_H_
+
+#include "oneflow/core/common/small_vector.h"
+
+#endif  // ONEFLOW_CORE_COMMON_FIXED_VECTOR_H_

@@ -1,0 +1,7 @@
+// Symbol, under the name that op files include.
+#ifndef ONEFLOW_CORE_COMMON_SYMBOL_H_
+#define ONEFLOW_CORE_COMMON_SYMBOL_H_
+
+#include "oneflow/core/framework/device.h"
+
+#endif  // ONEFLOW_CORE_COMMON_SYMBOL_H_

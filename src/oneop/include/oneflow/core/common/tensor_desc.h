@@ -1,0 +1,7 @@
+// TensorDesc, under the name that op files include.
+#ifndef ONEFLOW_CORE_COMMON_TENSOR_DESC_H_
+#define ONEFLOW_CORE_COMMON_TENSOR_DESC_H_
+
+#include "oneflow/core/framework/tensor_desc.h"
+
+#endif  // ONEFLOW_CORE_COMMON_TENSOR_DESC_H_

@@ -1,0 +1,7 @@
+// Included by sources that need little of it: what there is comes with the rest.
+#ifndef ONEFLOW_CORE_EP_INCLUDE_DEVICE_H_
+#define ONEFLOW_CORE_EP_INCLUDE_DEVICE_H_
+
+#include "oneop/sdk/port.h"
+
+#endif  // ONEFLOW_CORE_EP_INCLUDE_DEVICE_H_

@@ -1,0 +1,7 @@
+// The constant_pad primitive, under the name that kernel files include.
+#ifndef ONEFLOW_CORE_EP_INCLUDE_PRIMITIVE_CONSTANT_PAD_H_
+#define ONEFLOW_CORE_EP_INCLUDE_PRIMITIVE_CONSTANT_PAD_H_
+
+#include "oneflow/core/ep/include/primitive/copy_nd.h"
+
+#endif  // ONEFLOW_CORE_EP_INCLUDE_PRIMITIVE_CONSTANT_PAD_H_

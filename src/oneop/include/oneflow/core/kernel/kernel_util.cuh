@@ -1,0 +1,23 @@
+// Logarithms that never see zero.
+#ifndef ONEFLOW_CORE_KERNEL_KERNEL_UTIL_CUH_
+#define ONEFLOW_CORE_KERNEL_KERNEL_UTIL_CUH_
+
+#include <cmath>
+
+#include "oneop/sdk/port.h"
+
+namespace oneflow ONEOP_HIDDEN {
+
+template <class T>
+OF_DEVICE_FUNC T MaxWithLogThreshold(T x) {
+  const T least = static_cast<T>(1e-20);
+  return x > least ? x : least;
+}
+template <class T>
+OF_DEVICE_FUNC T SafeLog(T x) {
+  return static_cast<T>(logf(static_cast<float>(MaxWithLogThreshold(x))));
+}
+
+}  // namespace oneflow ONEOP_HIDDEN
+
+#endif  // ONEFLOW_CORE_KERNEL_KERNEL_UTIL_CUH_

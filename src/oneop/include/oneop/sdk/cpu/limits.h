@@ -1,0 +1,65 @@
+// The least and the largest value of a type; half precision too.
+#ifndef ONEOP_SDK_CPU_LIMITS_H_
+#define ONEOP_SDK_CPU_LIMITS_H_
+
+#include <limits>
+
+#include "oneflow/core/common/data_type.h"
+
+namespace oneflow ONEOP_HIDDEN {
+
+// The least is the most negative finite number.
+template <class T>
+OF_DEVICE_FUNC T GetMinVal() {
+  if constexpr (std::is_same_v<T, float16>) {
+    return static_cast<T>(-65504.0f);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    return static_cast<T>(::oneop::sdk::FloatOf(0xff7f0000u));
+  } else {
+    return std::numeric_limits<T>::lowest();
+  }
+}
+template <class T>
+OF_DEVICE_FUNC T GetMaxVal() {
+  if constexpr (std::is_same_v<T, float16>) {
+    return static_cast<T>(65504.0f);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    return static_cast<T>(::oneop::sdk::FloatOf(0x7f7f0000u));
+  } else {
+    return std::numeric_limits<T>::max();
+  }
+}
+template <class T>
+OF_DEVICE_FUNC T MaxVal() {
+  return GetMaxVal<T>();
+}
+template <class T>
+OF_DEVICE_FUNC T MinVal() {
+  return GetMinVal<T>();
+}
+
+// By what the type is; half precision counts as floating.
+template <class T>
+struct IsFloat16 : std::bool_constant<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>> {};
+template <class T>
+struct IsFloating : std::bool_constant<std::is_floating_point_v<T> || IsFloat16<T>::value> {};
+template <class T>
+struct IsIntegral : std::is_integral<T> {};
+template <class T>
+struct IsUnsignedIntegral : std::bool_constant<std::is_integral_v<T> && std::is_unsigned_v<T>> {};
+
+}  // namespace oneflow ONEOP_HIDDEN
+
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+// The type in which sums of T are kept.
+template <class T>
+struct AccumulatorOf {
+  using type = std::conditional_t<oneflow::IsFloat16<T>::value, float, T>;
+};
+
+}  // namespace sdk
+}  // namespace oneop ONEOP_HIDDEN
+
+#endif  // ONEOP_SDK_CPU_LIMITS_H_

@@ -1,0 +1,14 @@
+"""Porting from OneFlow: which files of a checkout, or of a folder of op sources, build, and what the others need.
+
+checkout.py    the files to look at, in groups, and the headers that are made for them
+scope.py       files that no SDK for ops serves, and why
+precompiled.py the SDK's main header, compiled once for all of them
+reading.py     from a compiler's output to the first thing that is missing
+survey.py      compiling each file alone
+"""
+
+from oneop.port.survey import FileReport as FileReport
+from oneop.port.survey import Survey as Survey
+from oneop.port.survey import survey as survey
+
+__all__ = ["FileReport", "Survey", "survey"]

@@ -1,0 +1,95 @@
+"""`import oneflow`: names that oneop itself does not have, in a program of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import oneop
+
+COMPAT = Path(oneop.__file__).parent / "compat"
+PROGRAM = """
+import unittest
+
+import numpy as np
+import oneflow as flow
+import oneflow.typing as oft
+import torch
+
+import oneop
+
+oneop.define("twice(Tensor x) -> Tensor y", infer="elementwise", differentiable=False).register_kernel("cpu")(
+    lambda x: x * 2
+)
+
+
+class Twice(flow.deprecated.nn.Module):
+    def __init__(self):
+        flow.nn.Module.__init__(self)
+        self.builder = flow.consistent_user_op_module_builder("twice")
+        self.builder.InputSize("x", 1).Output("y")
+        self.builder.user_op_module.InitOpKernel()
+
+    def forward(self, x):
+        call = self.builder.OpName("Twice_%s" % self.call_seq_no).Input("x", [x]).Build()
+        return call.InferAndTryRun().RemoteBlobList()[0]
+
+
+@flow.unittest.skip_unless_1n1d()
+class Names(flow.unittest.TestCase):
+    def test_modules(case):
+        @flow.global_function()
+        def job(x: oft.Numpy.Placeholder((2,))):
+            module = flow.find_or_create_module("Twice", Twice)
+            case.assertIs(module, flow.find_or_create_module("Twice", Twice))
+            y = module(module(x))
+            case.assertEqual(y.op_name, "Twice_%d" % (module.call_seq_no - 1))
+            case.assertEqual((y.parallel_conf.device_tag, y.parallel_conf.device_tag()), ("cpu", "cpu"))
+            return y
+
+        y = job(np.array([1.0, 2.0], np.float32)).get()
+        case.assertEqual(y.numpy_list()[0].tolist(), [4.0, 8.0])
+
+    def test_math(case):
+        x, dy = torch.randn(3), torch.randn(3)
+        y = flow.math.sigmoid(x, name="s")
+        case.assertTrue(torch.equal(y, torch.sigmoid(x)) and y.op_name == "s")
+        leaf = x.clone().requires_grad_()
+        torch.sigmoid(leaf).backward(dy)
+        torch.testing.assert_close(flow.math.sigmoid_grad(y, dy), leaf.grad)
+        case.assertTrue(torch.equal(flow.math.reduce_sum(x), x.sum()))
+        case.assertTrue(torch.equal(flow.math.reduce_mean(x.view(1, 3), axis=1, keepdims=True), x.mean().view(1, 1)))
+
+    def test_small_names(case):
+        case.assertIs(flow.float32, torch.float32)
+        case.assertIn(flow.int8, flow.dtypes())
+        case.assertFalse(flow.eager_execution_enabled())
+        case.assertEqual(flow.FixedTensorDef((2,)), oft.Numpy.Placeholder((2,)))
+        case.assertEqual(flow.MirroredTensorDef((2,)), oft.ListNumpy.Placeholder((2,)))
+        case.assertIs(flow.typing, oneop.typing)
+        flow.train.CheckPoint().init()
+        with case.assertRaisesRegex(NotImplementedError, "Module has no forward"):
+            flow.nn.Module()(1)
+        with case.assertRaises(AttributeError):
+            flow.no_such_name
+
+    @flow.unittest.skip_unless_2n1d()
+    def test_two_machines(case):
+        case.fail("there is one machine")
+
+
+unittest.main()
+"""
+
+
+def test_names(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": f"{COMPAT.parents[1]}:{COMPAT}", "PATH": "/usr/bin:/bin", "HOME": str(Path.home())},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "OK (skipped=1)" in done.stderr
