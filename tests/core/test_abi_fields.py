@@ -22,8 +22,10 @@ NUMBERS = (-(2**31), -1, 0, 1, 100_000, 2**31 - 1)
 SIZES = (-(2**62), -1, 0, 2**40, 2**62)
 
 SCRIPT = """
-import json, os, signal, sys, torch, oneop
+import json, os, resource, signal, sys, torch, oneop
 path, cases = sys.argv[1], json.loads(sys.argv[2])
+# 4 TiB are refused, also where the system gives out more than it has
+resource.setrlimit(resource.RLIMIT_AS, (2**41, resource.getrlimit(resource.RLIMIT_AS)[1]))
 oneop.list_ops()
 def attempt():
     library = oneop.load(path)
