@@ -62,6 +62,10 @@ MALFORMED = [
     Malformed("different_operators", "def o; def p;\ndef a { dag d = !con((o 1), (p 2)); }", 2, 17, "operators differ"),
     Malformed("empty_head", "def a { int i = !head([]<int>); }", 1, 17, "the list is empty"),
     Malformed("no_such_bit", "def a { bits<4> b; let b{4} = 1; }", 1, 24, "no element 4"),
+    Malformed(
+        "let_bits_outside", "class A { bits<4> b = 0; }\nlet b{1} = 1 in def a : A;", 2, 6, "outside a body the bits"
+    ),
+    Malformed("repr_of_unset", "def a { string s = !repr(?); }", 1, 20, "the operand is not set", ours_only=True),
     # ops
     Malformed("unknown_attr_type", op("  let attrs = (ins OneFlow_Tensor:$x);"), 2, 20, "unknown type", ours_only=True),
     Malformed(

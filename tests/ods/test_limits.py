@@ -23,7 +23,11 @@ LIMITS = {
         18,
         "a string of 1,310,720",
     ),
-    "paste": ('defvar v0 = "aaaaaaaaaa";\n' + doubled("defvar NEW = OLD # OLD;"), 18, "a string of 1,310,720"),
+    "paste": (
+        'defvar v0 = "aaaaaaaaaa";\n' + doubled("defvar NEW = OLD # !substr(OLD, 0);"),
+        18,
+        "a string of 1,310,720",
+    ),
     "list": ("defvar v0 = [1, 2];\n" + doubled("defvar NEW = !listconcat(OLD, OLD);"), 20, "a list of|steps"),
     "nested list": (
         "defvar v0 = [1];\n" + doubled("defvar NEW = [OLD, OLD];") + "def a { string s = !repr(v60); }",

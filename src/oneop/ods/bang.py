@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from oneop.ods.expressions import Expr, number_of
 from oneop.ods.lexer import Token
+from oneop.ods.printed import printed, printed_record
 from oneop.ods.records import Env, assign
 from oneop.ods.values import (
     UNSET,
@@ -39,11 +40,12 @@ class Refused(Exception):
 class Bang(Expr):
     """`!op(args)` whose operator is a function of values; see `SIMPLE`."""
 
-    __slots__ = ("args", "op")
+    __slots__ = ("args", "op", "type")
 
-    def __init__(self, at: Token, op: str, args: Sequence[Expr]) -> None:
+    def __init__(self, at: Token, op: str, args: Sequence[Expr], type: Type | None = None) -> None:
         self.at = at
         self.op = op
+        self.type = type
         self.args = args
         kinds, _ = SIMPLE[op]
         least = sum(1 for kind in kinds if not kind.endswith("?"))
@@ -64,9 +66,19 @@ class Bang(Expr):
                 arg.at.fail(f"operand {i + 1} of !{self.op} must be {_SPOKEN[kind]}, not a {type_name(value)}")
             values.append(value)
         try:
-            return function(*values)
+            result = function(*values)
         except Refused as error:
             self.at.fail(f"!{self.op}: {error}")
+        return result if self.type is None else self._checked(result)
+
+    def _checked(self, result: Value) -> Value:
+        assert self.type is not None
+        try:
+            return convert(result, self.type)
+        except Mismatch as mismatch:
+            if self.op == "getdagarg":  # as in LLVM: an argument of another type is as good as none
+                return UNSET
+            self.at.fail(f"!{self.op}: {mismatch}")
 
 
 def _is_list(value: Value) -> bool:
@@ -231,7 +243,9 @@ def _interleave(items: tuple[Value, ...], delimiter: str) -> str:
 
 def _repr(value: Value) -> str:
     to_key(value)  # counts the parts: a list that holds another one twice, over and over, is short and prints long
-    return repr(value)
+    if isinstance(value, Unset):
+        raise Refused("the operand is not set")
+    return printed_record(value) if is_record(value) else printed(value)
 
 
 def _con(*dags: Dag) -> Dag:
@@ -239,8 +253,7 @@ def _con(*dags: Dag) -> Dag:
     for dag in dags[1:]:
         if dag.operator.name != dags[0].operator.name:
             raise Refused(f"the operators differ: {dags[0].operator.name} and {dag.operator.name}")
-    name = next((dag.name for dag in dags if dag.name), None)
-    return Dag(dags[0].operator, name, tuple(arg for dag in dags for arg in dag.args))
+    return Dag(dags[0].operator, None, tuple(arg for dag in dags for arg in dag.args))
 
 
 def _place(dag: Dag, key: int | str) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oneop.ods.lexer import Token
 from oneop.ods.records import ClassRef, Env, Late, assign
-from oneop.ods.values import UNSET, Bits, Dag, DagArg, Type, Unset, Value, is_record, to_text, type_name
+from oneop.ods.values import UNSET, Bits, Code, Dag, DagArg, Type, Unset, Value, is_record, to_text, type_name
 from oneop.ods.work import spend, spend_list, spend_text
 
 if TYPE_CHECKING:
@@ -44,11 +44,12 @@ class Constant(Expr):
 class FieldRef(Expr):
     """A field of the record that is being made."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "type")
 
-    def __init__(self, at: Token, name: str) -> None:
+    def __init__(self, at: Token, name: str, type: Type | None = None) -> None:
         self.at = at
         self.name = name
+        self.type = type
 
     def evaluate(self, env: Env) -> Value:
         """Return the final value of the field."""
@@ -60,11 +61,12 @@ class FieldRef(Expr):
 class ArgRef(Expr):
     """A template argument of the class."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "type")
 
-    def __init__(self, at: Token, name: str) -> None:
+    def __init__(self, at: Token, name: str, type: Type | None = None) -> None:
         self.at = at
         self.name = name
+        self.type = type
 
     def evaluate(self, env: Env) -> Value:
         """Return the argument's value."""
@@ -74,11 +76,12 @@ class ArgRef(Expr):
 class VariableRef(Expr):
     """A variable: of a loop, a defvar, an argument of a multiclass."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "type")
 
-    def __init__(self, at: Token, name: str) -> None:
+    def __init__(self, at: Token, name: str, type: Type | None = None) -> None:
         self.at = at
         self.name = name
+        self.type = type
 
     def evaluate(self, env: Env) -> Value:
         """Return the variable's value."""
@@ -274,7 +277,8 @@ class Paste(Expr):
         if texts[0] is None or texts[1] is None:
             self.at.fail(f"a {type_name(left)} and a {type_name(right)} cannot be pasted")
         spend_text(len(texts[0]) + len(texts[1]))
-        return texts[0] + texts[1]
+        text = texts[0] + texts[1]
+        return Code(text) if isinstance(left, Code) or isinstance(right, Code) else text
 
 
 def number_of(expr: Expr, env: Env) -> int:

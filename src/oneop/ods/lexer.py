@@ -122,6 +122,10 @@ class Lexer:
                     name[0] == "0" and len(name) > 1 and name[1] in "xXbB" and (number := _PREFIXED.match(text, start))
                 ):
                     offset = number.end()
+                    if name[1] in "bB":
+                        self._check_length(source, start, len(number[0]))
+                        tokens.append(Token("binary", number[0][2:], source, start))
+                        continue
                     value = int(number[0], 0)
                     if value >= 1 << 64:
                         fail_at(source, start, f"{_shorten(number[0])} does not fit in 64 bits")

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from oneop.ods.expressions import Constant, Expr, NameRef, Paste
+from oneop.ods.expressions import Constant, Expr, NameRef, Paste, Range
 from oneop.ods.items import Assert, Defvar, Field, Let, LetBits
 from oneop.ods.lexer import Token
 from oneop.ods.program import AssertStatement, Def, Defm, DefvarStatement, Foreach, If, Multiclass, Program, Statement
 from oneop.ods.records import Class, ClassRef, Env, Record, TemplateArg
-from oneop.ods.values import Type
+from oneop.ods.types import element_of, type_of
+from oneop.ods.values import INT, Type
 from oneop.ods.values_parser import Scope, ValuesParser
 from oneop.ods.work import TooMuchWork
 
@@ -109,7 +110,7 @@ class Parser(ValuesParser):
         elif cls.complete:
             name.fail(f"class '{name.text}' is defined already")
         cls.template = self._parse_template(scope)
-        inner = replace(scope, fields=cls.fields, args=frozenset(arg.name for arg in cls.template), in_body=True)
+        inner = replace(scope, fields=cls.fields, args={arg.name: arg.type for arg in cls.template}, in_body=True)
         for ref in self._parse_parents(inner):
             if ref.cls is cls or cls.name in ref.cls.ancestors:
                 ref.at.fail(f"class '{cls.name}' cannot derive from itself")
@@ -134,7 +135,7 @@ class Parser(ValuesParser):
             name = self.need("name", "the name of a template argument")
             if name.text in names:
                 name.fail(f"template argument '{name.text}' is there twice")
-            known = replace(scope, args=frozenset(names), in_body=True)
+            known = replace(scope, args={arg.name: arg.type for arg in args}, in_body=True)
             default = self.parse_value(known) if self.take("=") else None
             if isinstance(default, Constant):
                 Field(name.text, type, default, default.at)  # checks the type
@@ -145,24 +146,24 @@ class Parser(ValuesParser):
         self.need(">")
         return args
 
-    def _parse_parents(self, scope: Scope) -> list[ClassRef]:
-        refs: list[ClassRef] = []
+    def _parse_parents(self, scope: Scope) -> Iterator[ClassRef]:
+        """Read the parents one by one: the arguments of a later one may use the fields of an earlier one."""
         if self.take(":"):
             while True:
                 token = self.need("name", "the name of a class")
-                refs.append(self.parse_class_ref(scope, self.find_class(token), token))
+                yield self.parse_class_ref(scope, self.find_class(token), token)
                 if not self.take(","):
                     break
-        return refs
 
     def _parse_def(self, scope: Scope) -> Statement:
         at = self.advance()
         name, whole, named_at = self._parse_name(scope, at)
         fields: dict[str, Type] = {}
         known = name.value if isinstance(name, Constant) and isinstance(name.value, str) else ""
-        inner = replace(scope, fields=fields, args=frozenset(), self_name=known, in_body=True)
-        parents = self._parse_parents(inner)
-        for ref in parents:
+        inner = replace(scope, fields=fields, args={}, self_name=known, in_body=True)
+        parents: list[ClassRef] = []
+        for ref in self._parse_parents(inner):
+            parents.append(ref)
             fields.update(ref.cls.fields)
         self._check_lets(fields, known)
         items = list(self.lets)
@@ -208,9 +209,10 @@ class Parser(ValuesParser):
             if variable.text in scope.fields or variable.text in scope.variables or variable.text in scope.args:
                 variable.fail(f"'{variable.text}' is in use here already")
             self.need("=")
-            items.append(Defvar(variable.text, self.parse_value(scope), variable))
+            value = self.parse_value(scope)
+            items.append(Defvar(variable.text, value, variable))
             self.need(";")
-            return scope.plus(variable.text)
+            return scope.plus({variable.text: type_of(value)})
         elif token.kind == "assert":
             items.append(Assert(*self._parse_assert(scope)))
         elif token.kind == "dump":
@@ -235,12 +237,14 @@ class Parser(ValuesParser):
         items.append(Field(name.text, type, value, name))
         self.need(";")
 
-    def _parse_let(self, scope: Scope) -> Let | LetBits:
+    def _parse_let(self, scope: Scope, brackets: str = "{}") -> Let | LetBits:
         name = self.need("name", "the name of a field")
         ranges = None
-        if self.take("{"):
-            ranges = self.parse_ranges(scope, "}")
-            self.need("}")
+        if self.take(brackets[0]):
+            ranges = self.parse_ranges(scope, brackets[1])
+            self.need(brackets[1])
+        elif self.token.kind == "{":
+            self.token.fail("outside a body the bits of a field stand in < and >: let field<3-0> = value in")
         self.need("=")
         value = self.parse_value(scope)
         return Let(name.text, None, value, name) if ranges is None else LetBits(name.text, ranges, value, name)
@@ -257,9 +261,9 @@ class Parser(ValuesParser):
 
     def _parse_let_in(self, scope: Scope, kept: list[Statement]) -> None:
         self.advance()
-        added = [self._parse_let(scope)]
+        added = [self._parse_let(scope, "<>")]
         while self.take(","):
-            added.append(self._parse_let(scope))
+            added.append(self._parse_let(scope, "<>"))
         self.need("in", "',' or 'in'")
         outer = self.lets
         self.lets = [*outer, *added]
@@ -276,7 +280,7 @@ class Parser(ValuesParser):
             name.fail(f"multiclass '{name.text}' is defined already")
         made = Multiclass(name.text, name)
         made.template = self._parse_template(scope)
-        inner = Scope(variables=frozenset(arg.name for arg in made.template), in_body=True, deferred=True)
+        inner = Scope(variables={arg.name: arg.type for arg in made.template}, in_body=True, deferred=True)
         if self.take(":"):
             made.parents = [self._parse_multiclass_ref(inner)]
             while self.take(","):
@@ -321,7 +325,8 @@ class Parser(ValuesParser):
         else:
             items = [self.parse_range(scope)]
         self.need("in")
-        body = self._parse_block(replace(scope.plus(name.text), deferred=True))
+        variable = INT if isinstance(items[0], Range) or len(items) > 1 else element_of(type_of(items[0])) or INT
+        body = self._parse_block(replace(scope.plus({name.text: variable}), deferred=True))
         return Foreach(at, name.text, items, body)
 
     def _parse_if(self, scope: Scope) -> Statement:
@@ -344,7 +349,7 @@ class Parser(ValuesParser):
         self.need(";")
         if scope.deferred:
             kept.append(DefvarStatement(name.text, value))
-            return scope.plus(name.text)
+            return scope.plus({name.text: type_of(value)})
         self.program.variables[name.text] = value.evaluate(Env(None, {}, {}))
         return scope
 

@@ -48,8 +48,7 @@ class Program:
         if old is not None and not (old.weak and not record.weak):
             line, column = old.at.source.line_column(old.at.offset)
             record.at.fail(f"record '{record.name}' is defined already, at {old.at.source.path}:{line}:{column}")
-        if record.name in self.variables:
-            record.at.fail(f"'{record.name}' is the name of a variable")
+        self.variables.pop(record.name, None)  # from here on the name is that of the record
         self.records[record.name] = record
         record.finish()
         for collector in self.collectors:

@@ -25,6 +25,12 @@ class Unset:
 UNSET = Unset()
 
 
+class Code(str):
+    """A text that was written as `[{...}]`; only `!repr` tells it from another string."""
+
+    __slots__ = ()
+
+
 class Bits(NamedTuple):
     """Bits, the lowest first; each 0, 1 or `?`."""
 
@@ -120,7 +126,7 @@ def convert(value: Value, to: Type) -> Value:
             if to.width < 64 and value >> to.width != 0 and value >> max(to.width - 1, 0) != -1:
                 raise Mismatch(f"{value} does not fit in {to}")
             spend(1 + to.width // 4)
-            return Bits(tuple((value >> i) & 1 for i in range(to.width)))
+            return Bits(tuple((value >> i) & 1 if i < 64 else 0 for i in range(to.width)))
         if isinstance(value, Bits) and len(value.bits) == to.width:
             return value
         if isinstance(value, Unset):
@@ -132,6 +138,8 @@ def convert(value: Value, to: Type) -> Value:
     elif kind == "list":
         if isinstance(value, tuple) and not isinstance(value, (Bits, DagArg)):
             spend(2 + 2 * len(value))
+            if to.element == INT and value and isinstance(value[-1], int):
+                return tuple(item if isinstance(item, Bits) else convert(item, INT) for item in value)  # as in LLVM
             return tuple(convert(item, to.element) for item in value) if to.element else value
     elif to.cls is not None and is_record(value) and value.is_a(to.cls):
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -26,7 +27,8 @@ from oneop.ods.expressions import (
 from oneop.ods.lexer import Token
 from oneop.ods.program import Multiclass, Program
 from oneop.ods.records import Class, ClassRef
-from oneop.ods.values import BIT, DAG, INT, STRING, UNSET, Dag, DagArg, Type, is_record, type_name
+from oneop.ods.types import element_of, is_list, type_of
+from oneop.ods.values import BIT, DAG, INT, STRING, UNSET, Bits, Code, Dag, DagArg, Type, is_record, type_name
 
 _SIMPLE_TYPES = {"bit": BIT, "int": INT, "string": STRING, "code": STRING, "dag": DAG}
 
@@ -36,15 +38,15 @@ class Scope:
     """What names are known where an expression stands."""
 
     fields: dict[str, Type] = field(default_factory=dict)
-    args: frozenset[str] = frozenset()
-    variables: frozenset[str] = frozenset()
+    args: Mapping[str, Type | None] = field(default_factory=dict)
+    variables: Mapping[str, Type | None] = field(default_factory=dict)  # None: nobody knows the type
     self_name: str = ""
     in_body: bool = False  # of a class, record or multiclass: NAME is known
     deferred: bool = False  # in a loop or multiclass: statements are kept, not run
 
-    def plus(self, *names: str) -> Scope:
+    def plus(self, variables: Mapping[str, Type | None]) -> Scope:
         """Return this scope with further variables."""
-        return replace(self, variables=self.variables | set(names))
+        return replace(self, variables={**self.variables, **variables})
 
 
 class ValuesParser:
@@ -162,7 +164,7 @@ class ValuesParser:
         value = self._parse_simple(scope, name_mode)
         while True:
             kind = self.token.kind
-            if kind == "." and not name_mode:
+            if kind == ".":
                 self.advance()
                 name = self.need("name", "the name of a field")
                 value = GetField(name, value, name.text)
@@ -170,14 +172,15 @@ class ValuesParser:
                 at = self.advance()
                 value = Select(at, value, self.parse_ranges(scope, "}"), of_bits=True)
                 self.need("}")
-            elif kind == "[" and not name_mode:
+            elif kind == "[":
                 at = self.advance()
                 value = Select(at, value, self.parse_ranges(scope, "]"), of_bits=False)
                 self.need("]")
             elif kind == "#":
                 at = self.advance()
-                ends = self.token.kind in (":", "{", ";", ",", ")", ">", "]", "}", "=", "end")
-                value = Paste(at, value, None if ends else self.parse_value(scope, name_mode=True))
+                ends = self.token.kind in (":", "{", ";")
+                as_name = not is_list(type_of(value))  # what is pasted to a list is no name
+                value = Paste(at, value, None if ends else self.parse_value(scope, name_mode=as_name))
             else:
                 return value
 
@@ -210,9 +213,15 @@ class ValuesParser:
             if self.token.kind == "<" and not (name_mode and token.text not in self.program.classes):
                 return Instance(self.program, self.parse_class_ref(scope, self.find_class(token), token))
             return self._resolve(scope, token, name_mode)
-        if kind == "number" or kind == "code":
+        if kind == "number":
             self.advance()
             return Constant(token, token.value)
+        if kind == "code":
+            self.advance()
+            return Constant(token, Code(token.text))
+        if kind == "binary":
+            self.advance()
+            return Constant(token, Bits(tuple(int(digit) for digit in reversed(token.text))))
         if kind == "string":
             return self.parse_string()
         if kind == "[":
@@ -242,17 +251,17 @@ class ValuesParser:
     def _resolve(self, scope: Scope, token: Token, name_mode: bool) -> Expr:
         name = token.text
         if name in scope.variables:
-            return VariableRef(token, name)
+            return VariableRef(token, name, scope.variables[name])
         if name in scope.fields:
-            return FieldRef(token, name)
+            return FieldRef(token, name, scope.fields[name])
         if name in scope.args:
-            return ArgRef(token, name)
+            return ArgRef(token, name, scope.args[name])
         if name == "NAME" and scope.in_body:
             return NameRef(token)
-        if name in self.program.variables:
-            return Constant(token, self.program.variables[name])
         if name_mode:
             return Constant(token, name)
+        if name in self.program.variables:
+            return Constant(token, self.program.variables[name])
         record = self.program.records.get(name)
         if record is not None:
             return Constant(token, record)
@@ -332,11 +341,11 @@ class ValuesParser:
             operand = self.parse_value(scope) if op != "instances" or self.token.kind != ")" else None
             value = bang.Typed(at, op, type, operand, self.program)
         else:
-            value = self._parse_operands(scope, at, op)
+            value = self._parse_operands(scope, at, op, type)
         self.need(")")
         return value
 
-    def _parse_operands(self, scope: Scope, at: Token, op: str) -> Expr:
+    def _parse_operands(self, scope: Scope, at: Token, op: str, type: Type | None) -> Expr:
         operands: list[Expr] = []
         while self.token.kind != ")":
             operands.append(self.parse_value(scope))
@@ -348,7 +357,7 @@ class ValuesParser:
             return bang.If(at, [(operands[0], operands[1]), (None, operands[2])])
         if op == "dag":
             return bang.MakeDag(at, *operands)
-        return bang.Bang(at, op, operands)
+        return bang.Bang(at, op, operands, type)
 
     def _parse_variable(self, scope: Scope) -> str:
         token = self.need("name", "the name of a variable")
@@ -361,7 +370,8 @@ class ValuesParser:
         name = self._parse_variable(scope)
         items = self.parse_value(scope)
         self.need(",")
-        return bang.Loop(at, op, [name], None, items, self.parse_value(scope.plus(name)))
+        inner = scope.plus({name: element_of(type_of(items))})
+        return bang.Loop(at, op, [name], None, items, self.parse_value(inner))
 
     def _parse_fold(self, scope: Scope, at: Token) -> Expr:
         start = self.parse_value(scope)
@@ -369,7 +379,9 @@ class ValuesParser:
         items = self.parse_value(scope)
         self.need(",")
         names = [self._parse_variable(scope), self._parse_variable(scope)]
-        return bang.Loop(at, "foldl", names, start, items, self.parse_value(scope.plus(*names)))
+        types = type_of(start), element_of(type_of(items))
+        inner = scope.plus(dict(zip(names, types, strict=True)))
+        return bang.Loop(at, "foldl", names, start, items, self.parse_value(inner))
 
     def _parse_cond(self, scope: Scope, at: Token) -> Expr:
         arms: list[tuple[Expr | None, Expr]] = []
