@@ -245,3 +245,28 @@ def test_means_of_integers_are_never_used(dtype, signature):
         report = check_sbp(op, [torch.ones(6, 4, dtype=dtype)], discover=False)
         assert [one.signature for one in report.untried] == [signature] and not report.proved
         assert "never used for these dtypes: a mean of integers is no integer" in report.untried[0].problem
+
+
+@pytest.mark.parametrize("declared", ["S(0) -> S(0)", "P -> P", "P(avg) -> P(avg)"])
+def test_complex_numbers(declared):
+    """They have sums and means, and no order: a maximum of parts is not proposed."""
+    op = oneop.define("k_turn(Tensor x) -> Tensor", infer="same_shape", sbp=[declared])
+    op.register_kernel(language="torch")(lambda x: x * 1j)
+    report = str(check_sbp(op, [torch.randn(5, 4, dtype=torch.complex64)]))
+    assert f"holds     {declared}" in report and "max" not in report
+
+
+@pytest.mark.parametrize("declared", ["B -> P(max)", "P(min) -> P(min)"])
+def test_an_order_of_complex_numbers(declared):
+    op = oneop.define("k_order(Tensor x) -> Tensor", infer="same_shape", sbp=[declared])
+    op.register_kernel(language="torch")(lambda x: x * 1)
+    with pytest.raises(SbpError, match=r"is of torch\.complex64, whose numbers have no order"):
+        check_sbp(op, [torch.randn(5, 4, dtype=torch.complex64)])
+
+
+@pytest.mark.parametrize("declared", ["P -> P", "P(max) -> P(max)", "P(min) -> P(min)"])
+def test_partial_values_of_bools_are_not_tried(declared):
+    op = oneop.define("k_flags(Tensor x) -> Tensor", infer="same_shape", sbp=[declared])
+    op.register_kernel(language="torch")(lambda x: x | x)
+    report = check_sbp(op, [torch.randn(5, 4) > 0])
+    assert report.proved == () and "a tensor of bool cannot be cut into partial values" in str(report)

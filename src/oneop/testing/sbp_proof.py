@@ -231,6 +231,11 @@ def _judge(call: Call, samples: Sequence[Sample], signature: Signature, numbers:
     dtypes = [tensor.dtype for tensor in [*call.tensors, *samples[0].outputs]]
     if any(has_no_mean(sbp, dtype) for sbp, dtype in zip(signature, dtypes, strict=False)):
         return Verdict(holds=None, problem=f"never used for these dtypes: {NO_MEAN}")
+    if any(
+        sbp.kind not in (SPLIT, BROADCAST) and dtype == torch.bool
+        for sbp, dtype in zip(signature, dtypes[:count], strict=False)
+    ):
+        return Verdict(holds=None, problem="a tensor of bool cannot be cut into partial values: give it as numbers")
     if any(size < 2 for size in sizes):
         return Verdict(holds=None, problem="an axis has fewer than 2 elements")
     empty = sorted({size + 1 for size in sizes})[:1]  # each other number leaves every part something

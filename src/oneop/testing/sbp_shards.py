@@ -262,6 +262,8 @@ def _gathered(sample: Sample, results: list[list[torch.Tensor]], number: int, sb
         return other  # every part must be the whole, so the one that differs is compared
     if whole.dtype == torch.bool:
         return "is of torch.bool, which has no sum"
+    if whole.is_complex() and sbp.kind in (PARTIAL_MAX, PARTIAL_MIN):
+        return f"is of {whole.dtype}, whose numbers have no order"
     stacked = torch.stack(pieces)
     if sbp.kind == PARTIAL_SUM:
         return stacked.sum(0, dtype=whole.dtype)
