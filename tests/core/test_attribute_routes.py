@@ -156,3 +156,19 @@ def test_an_unknown_attribute_of_an_op_names_the_nearest():
             op.register_kernal  # noqa: B018
         assert str(error.value) == 'op "ar_op" has no attribute \'register_kernal\', did you mean "register_kernel"?'
         assert not hasattr(op, "_nothing") and not hasattr(op, "nothing")
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_an_interrupt_while_a_number_is_looked_at(raised):
+    class Number:
+        def __float__(self):
+            return 1.0
+
+        @property
+        def imag(self):
+            raise raised
+
+    with isolated():
+        op = define("float")
+        with pytest.raises(raised):
+            op(torch.ones(2), a=Number())

@@ -421,8 +421,9 @@ PyObject* Binding::attr_for_torch(size_t i) const {
   }
   const int32_t type = layout_.op->attrs[i].type;
   const c10::IValue value = attr_value(i);
-  const bool is_number_for_torch = type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_BYTES;
-  if (type == ONEOP_ATTR_DTYPE || (is_simple_attr(object) && !is_number_for_torch)) {
+  // A schema has neither bytes nor lists of dtypes.
+  const bool has_other_form = type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_BYTES;
+  if (type == ONEOP_ATTR_DTYPE || (is_simple_attr(object) && !has_other_form)) {
     return Py_NewRef(object);
   }
   return torch::jit::toPyObject(value).release().ptr();

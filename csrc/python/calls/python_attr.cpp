@@ -45,8 +45,8 @@ bool to_int32(PyObject* object, int64_t* value) {
          *value <= std::numeric_limits<int32_t>::max();
 }
 
-// Whether the object is a complex number with more than a real part. numpy turns its own into
-// floats with no more than a warning.
+// Whether the object is a complex number with more than a real part, or was interrupted when asked:
+// the exception is set then. numpy turns its own into floats with no more than a warning.
 bool has_imaginary_part(PyObject* object) {
   if (PyLong_Check(object) || PyFloat_Check(object)) {
     return false;
@@ -54,10 +54,11 @@ bool has_imaginary_part(PyObject* object) {
   PyObject* part = PyObject_GetAttrString(object, "imag");
   const int is_true = part == nullptr ? -1 : PyObject_IsTrue(part);
   Py_XDECREF(part);
-  if (is_true < 0) {
+  if (is_true < 0 && PyErr_ExceptionMatches(PyExc_Exception) != 0) {
     PyErr_Clear();  // it has none
+    return false;
   }
-  return is_true > 0;
+  return is_true != 0;
 }
 
 bool to_double(PyObject* object, double* value) {
