@@ -36,6 +36,13 @@ class Twice(flow.deprecated.nn.Module):
 
 @flow.unittest.skip_unless_1n1d()
 class Names(flow.unittest.TestCase):
+    def test_a_module_with_another_number_of_inputs(case):
+        builder = flow.consistent_user_op_module_builder("twice").InputSize("x", 1).Output("y")
+        with case.assertRaises(oneop.errors.ArgumentError) as raised:
+            builder.Input("x", [torch.ones(2)] * 2)
+        lines = ['op "twice", input "x": InputSize declares 1 tensors, found 2', "  give as many as declared"]
+        case.assertEqual(str(raised.exception).splitlines(), lines)
+
     def test_modules(case):
         @flow.global_function()
         def job(x: oft.Numpy.Placeholder((2,))):

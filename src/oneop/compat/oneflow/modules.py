@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from oneop import user_op
+from oneop.errors import ArgumentError
 
 from .blobs import user_op_builder
 
@@ -72,6 +73,12 @@ class _ModuleBuilder:
         return self
 
     def Input(self, name: str, blobs: Sequence[torch.Tensor]) -> "_ModuleBuilder":
+        size = self._sizes.get(name, len(blobs))
+        if len(blobs) != size:
+            raise ArgumentError(
+                f'op "{self._op}", input "{name}": InputSize declares {size} tensors, found {len(blobs)}\n'
+                "  give as many as declared"
+            )
         self._inputs[name] = blobs
         return self
 
