@@ -1,11 +1,17 @@
 """What tests in several folders use."""
 
 import os
+
+# Before torch is imported. Threads of several test processes on the same cores wait for each other in OpenMP's
+# barriers: two workers of four threads took three times the processor time. Tests of threads ask for `many_threads`.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,3 +40,12 @@ def run_program():
         return result
 
     return run
+
+
+@pytest.fixture
+def many_threads():
+    """Let torch use four threads: kernels that are split over threads are split even on a machine with one core."""
+    count = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(count)

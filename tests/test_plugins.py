@@ -128,3 +128,52 @@ def test_an_interrupt_is_passed_on_and_the_package_is_tried_again(install):
         oneop.ops.tp_stop  # noqa: B018
     assert oneop.ops.tp_stop(torch.ones(1)).tolist() == [2.0]
     del sys.tp_again
+
+
+def test_an_op_is_met_with_its_kernel_and_its_gradient(install, monkeypatch):
+    """A package stops between an op's definition and its kernel; another thread that asks for the op waits."""
+    defined, go_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(sys, "tp_halves", (defined, go_on), raising=False)
+    install(
+        "tp_halves",
+        "import sys, oneop\n"
+        'op = oneop.define("tp_halves(Tensor x) -> Tensor y", infer="elementwise")\n'
+        "sys.tp_halves[0].set()\n"
+        "assert sys.tp_halves[1].wait(60)\n"
+        'op.register_kernel("cpu")(lambda x: x * 2)\n'
+        "op.register_grad(lambda ctx, dy: dy * 7)\n",
+    )
+    results = []
+
+    def call():
+        x = torch.ones(1, requires_grad=True)
+        oneop.ops.tp_halves(x).sum().backward()
+        results.append(x.grad.item())
+
+    importer = threading.Thread(target=plugins.load_plugins, args=("tp_halves",))
+    importer.start()
+    assert defined.wait(60)
+    caller = threading.Thread(target=call)
+    caller.start()
+    caller.join(0.3)
+    assert caller.is_alive() and not results
+    go_on.set()
+    importer.join(60)
+    caller.join(60)
+    assert results == [7.0]
+
+
+def test_an_op_that_is_complete_does_not_wait_for_an_import(install, monkeypatch):
+    """The import ends only after another thread has called an op that was there before: it would hang otherwise."""
+    op = oneop.define("tp_complete(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+    op.register_kernel("cpu")(lambda x: x * 3)
+    began, called = threading.Event(), threading.Event()
+    monkeypatch.setattr(sys, "tp_long", (began, called), raising=False)
+    install("tp_long", "import sys\nsys.tp_long[0].set()\nassert sys.tp_long[1].wait(60)\n" + DEFINE.format("tp_long"))
+    importer = threading.Thread(target=plugins.load_plugins, args=("tp_long",))
+    importer.start()
+    assert began.wait(60)
+    assert oneop.ops.tp_complete(torch.ones(1)).tolist() == [3.0]
+    called.set()
+    importer.join(60)
+    assert oneop.ops.tp_long(torch.ones(1)).tolist() == [2.0]

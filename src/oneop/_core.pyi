@@ -76,6 +76,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class Op:
+    __name__: str
     overload: Any
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
     # oneop.authoring adds these.

@@ -9,10 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oneop.errors import OpNotFoundError
+from oneop.plugins import imports_under_way, load_plugins, wait_for_imports
 from oneop.runtime.core import core, find_op
 
 if TYPE_CHECKING:
     from oneop._core import Op
+
+
+def _complete_op(name: str) -> Op:
+    """Return the op, with its kernels and gradient even if another thread imports its package just now."""
+    op = find_op(name)
+    if imports_under_way:
+        wait_for_imports(op.__name__)
+        op = find_op(name)
+    return op
 
 
 class Package:
@@ -26,7 +36,7 @@ class Package:
         if name.startswith("__"):
             raise AttributeError(name)
         try:  # first of all, since torch.compile can trace it for an op that is there
-            return find_op(f"{self.__name__}__{name}")
+            return _complete_op(f"{self.__name__}__{name}")
         except OpNotFoundError:
             listed = ", ".join(dir(self))
         raise AttributeError(f'package "{self.__name__}" has no op "{name}"; it has: {listed}')
@@ -49,8 +59,6 @@ class Packages:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in dir(self):
-            from oneop.plugins import load_plugins
-
             load_plugins(name)
         if name not in dir(self):
             raise AttributeError(f'no package "{name}" with ops is loaded; there are: {", ".join(dir(self)) or "none"}')
@@ -68,7 +76,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     try:
-        return find_op(name)
+        return _complete_op(name)
     except OpNotFoundError:
         if name in dir(packages):
             return Package(name)

@@ -13,6 +13,9 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 
 GROUP = "oneop.ops"
@@ -22,6 +25,19 @@ GROUP = "oneop.ops"
 _done: set[str] = set()
 _lock = threading.Lock()
 _of_thread = threading.local()
+
+
+@dataclass(frozen=True)
+class _Import:
+    """A package that a thread imports: the ops that were there before it, and whether it has ended."""
+
+    ops_before: frozenset[str]
+    has_ended: threading.Event = field(default_factory=threading.Event)
+
+
+#: Imports under way, by thread. A package registers an op's kernel and gradient after its definition, so until its
+#: import ends other threads must not use an op that it may have defined: see `wait_for_imports`.
+imports_under_way: dict[int, _Import] = {}
 
 
 def list_plugins() -> list[EntryPoint]:
@@ -43,7 +59,8 @@ def load_plugins(name: str | None = None) -> list[str]:
             continue
         importing.add(point.value)
         try:
-            point.load()
+            with _noted():
+                point.load()
         except (Exception, SystemExit) as error:
             if not _is_being_imported(point) and _finish(point):
                 warnings.warn(
@@ -57,6 +74,36 @@ def load_plugins(name: str | None = None) -> list[str]:
         if not _is_being_imported(point) and _finish(point):
             loaded.append(point.name)
     return loaded
+
+
+def wait_for_imports(name: str) -> None:
+    """Wait until no other thread imports a package that may be half way through the registration of this op.
+
+    An op that was there before an import began does not wait for it. A thread that imports a package itself never
+    waits: two packages that need each other's ops would never end.
+    """
+    own = threading.get_ident()
+    for thread, running in list(imports_under_way.items()):
+        if own not in imports_under_way and thread != own and name not in running.ops_before:
+            running.has_ended.wait()
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    """Keep an import in `imports_under_way` while it runs. An import inside another one belongs to that."""
+    thread = threading.get_ident()
+    if thread in imports_under_way:
+        yield
+        return
+    # Not imported: the core asks this module for ops that it does not have. Without a core there are no ops yet.
+    names_of_ops = getattr(sys.modules.get("oneop._core"), "op_names", tuple)
+    running = _Import(frozenset(names_of_ops()))
+    imports_under_way[thread] = running
+    try:
+        yield
+    finally:
+        del imports_under_way[thread]
+        running.has_ended.set()
 
 
 def _finish(point: EntryPoint) -> bool:

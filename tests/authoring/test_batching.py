@@ -1,5 +1,7 @@
 """vmap is a loop over the batch, for every kind of op; what inference implies is proved before it is used."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oneop
+from oneop.authoring.rules import independence
 from oneop.authoring.rules.independence import prove_implied
 from oneop.errors import OpRuntimeError, RegistrationError, SbpError
 from oneop.registry import isolated
@@ -262,6 +265,18 @@ def test_where_nothing_can_be_tried_it_loops():
     op = numpy_op("b_picky(Tensor x) -> Tensor y", kernel, infer="elementwise")
     x = torch.randn(3, 4)
     torch.testing.assert_close(torch.vmap(op)(x), 2 * x)
+
+
+def test_a_busy_machine_proves_no_less(monkeypatch):
+    """Time that other processes take is not the proof's: larger inputs are tried all the same."""
+    clock = itertools.count(0.0, 100.0)
+    monkeypatch.setattr(independence.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(independence.time, "perf_counter", lambda: next(clock))
+    op = numpy_op(
+        "b_blocks(Tensor x) -> Tensor y", lambda x: x - x.mean() if x.size > 3000 else x * 1, infer="elementwise"
+    )
+    with pytest.raises(SbpError, match="and that does not hold"):
+        torch.vmap(op)(torch.ones(3, 4))
 
 
 def test_brackets_that_do_not_fit():

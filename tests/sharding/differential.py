@@ -23,6 +23,7 @@ def make_ops():
     import sharded_cpp
     import sharded_ops as ops
     import torch
+    from torch.distributed.tensor import Replicate
 
     import oneop
 
@@ -70,6 +71,13 @@ def make_ops():
         import numpy as np
 
         return x + np.arange(start, stop, dtype=x.dtype)[:, None]
+
+    def added(x, y):
+        changed = x.detach() * 1.0
+        if any(placement.is_partial() for placement in getattr(changed, "placements", ())):
+            y = y.redistribute(y.device_mesh, [Replicate()] * y.device_mesh.ndim)  # torch turns no split into a sum
+        ops.add_(changed, y.detach())
+        return changed
 
     def blocks(x, block):
         return ops.blocks(x, block=block)
@@ -127,6 +135,7 @@ def make_ops():
     return {
         "relu": (ops.relu, matrix),
         "scale": (ops.scale, by),
+        "add_": (added, two),
         "add_n": (lambda *xs, **attrs: ops.add_n(list(xs), **attrs), two),
         "matmul": (ops.matmul, mm),
         "softmax": (ops.softmax, along),

@@ -171,7 +171,7 @@ def _own_page(op: Op, what: str, source: Source) -> tuple[book.Page, book.OpPage
 
 
 def _name(op: Op) -> str:
-    return str(op.__name__)  # type: ignore[attr-defined]
+    return str(op.__name__)
 
 
 @untraced

@@ -77,7 +77,7 @@ def explain(op: Op | str, *args: Any, **attrs: Any) -> Explanation:
     that would do so explicitly. Costs are DTensor's estimates, in microseconds.
     """
     check_switched_on()
-    name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]
+    name = op if isinstance(op, str) else str(op.__name__)
     definition = get_op(name)
     call, specs = dtensor.call_of(definition, args, attrs)
     plan = dtensor.plan_call(call, specs, compare_all=True)

@@ -24,7 +24,7 @@ def shardy_rule(op: Op | str, inputs: Sequence[Any], **attrs: Any) -> str:
     is listed under `reduction`; axes that no signature splits are listed under `need_replication`. What is no
     split of factors (`P -> P`, P(max)) has no place in such a rule and is left out.
     """
-    name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]
+    name = op if isinstance(op, str) else str(op.__name__)
     definition = get_op(name)
     groups = group_inputs(definition, inputs)
     counts = default_output_counts(definition)
@@ -98,7 +98,7 @@ def validate_strategies(op: Op | str, inputs: Sequence[torch.Tensor], *, parts: 
     from oneop.runtime.core import find_op
     from oneop.sbp import placements
 
-    name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]
+    name = op if isinstance(op, str) else str(op.__name__)
     definition = get_op(name)
     groups = group_inputs(definition, list(inputs))
     counts = default_output_counts(definition)

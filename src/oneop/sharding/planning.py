@@ -251,6 +251,8 @@ def _candidate(
         for entries in zip(*signatures, strict=True)
     ]
     inputs = by_tensor[:count]
+    # A device without a part is avoided, but a tensor that is changed in place may lie so, and the others must follow.
+    may_be_empty = any(not _can_split(call.shapes[n], call.placements[n], call.mesh_shape) for n in _changed(call))
     costs = []
     moved = 0
     for number, (wanted, now, shape) in enumerate(zip(inputs, call.placements, call.shapes, strict=True)):
@@ -258,7 +260,7 @@ def _candidate(
             costs.append(0.0)
             continue
         moved += 1
-        costs.append(cost(number, wanted) if _can_split(shape, wanted, call.mesh_shape) else math.inf)
+        costs.append(cost(number, wanted) if may_be_empty or _can_split(shape, wanted, call.mesh_shape) else math.inf)
     return Candidate(signatures=signatures, inputs=inputs, outputs=by_tensor[count:], costs=costs, moved=moved)
 
 

@@ -125,7 +125,7 @@ def check_sbp(
     Raises:
         SbpError: a declared signature does not hold.
     """
-    name = op if isinstance(op, str) else str(op.__name__)  # type: ignore[attr-defined]
+    name = op if isinstance(op, str) else str(op.__name__)
     definition = get_op(name)
     if is_random(definition):
         raise ArgumentError(f'check_sbp: op "{name}" is random: parts and the whole cannot be compared')
