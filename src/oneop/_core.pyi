@@ -24,6 +24,8 @@ class ArgInfo(TypedDict):
 class AttrInfo(TypedDict):
     name: str
     type: str
+    is_optional: bool
+    is_positional: bool
     has_default: bool
     default: str
 

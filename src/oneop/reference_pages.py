@@ -16,7 +16,9 @@ def stubs(ops: Sequence[OpDef]) -> str:
     lines = [HEAD, "from collections.abc import Sequence", "", "import torch", "from torch import Tensor", ""]
     for op in ops:
         parameters = [_input(arg, all(later.is_optional for later in op.inputs[i:])) for i, arg in enumerate(op.inputs)]
-        parameters += ["*", *(_attribute(attr) for attr in op.attrs)] if op.attrs else []
+        parameters += [_attribute(attr) for attr in op.attrs if attr.is_positional]
+        by_name = [_attribute(attr) for attr in op.attrs if not attr.is_positional]
+        parameters += ["*", *by_name] if by_name else []
         lines.append(f"def {_safe(op.name)}({', '.join(parameters)}) -> {_result(op)}:")
         lines += [f'    """{op.schema}"""', ""]
     return "\n".join(lines)
@@ -33,7 +35,8 @@ def _input(arg: ArgDef, may_be_left_out: bool) -> str:
 
 
 def _attribute(attr: AttrDef) -> str:
-    return f"{_safe(attr.name)}: {BY_NAME[attr.type].stub}{' = ...' if attr.has_default else ''}"
+    kind = BY_NAME[attr.type].stub + " | None" * attr.is_optional
+    return f"{_safe(attr.name)}: {kind}{' = ...' if attr.has_default else ''}"
 
 
 def _result(op: OpDef) -> str:

@@ -59,12 +59,19 @@ class AttrDef:
 
     name: str
     type: str
+    is_optional: bool  # the value may be None
+    is_positional: bool  # a call may give it by position, after the inputs
     has_default: bool
     default: str
 
+    @property
+    def type_text(self) -> str:
+        """The type as messages and pages show it: `int64 or None`."""
+        return f"{self.type} or None" if self.is_optional else self.type
+
     def __str__(self) -> str:
         """Return `name: type = default`."""
-        return f"{self.name}: {self.type}" + (f" = {self.default}" if self.has_default else "")
+        return f"{self.name}: {self.type_text}" + (f" = {self.default}" if self.has_default else "")
 
 
 @dataclass(frozen=True, kw_only=True)

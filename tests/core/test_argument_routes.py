@@ -40,6 +40,16 @@ VALUES = {
     "fl": [[0.5], [1, 2.5], (), np.array([0.5]), [np.float32(0.1)], [True], 0.5],
     "c": [1j, 2.5, 3, complex(float("inf"), 0), np.complex64(1j), "1j"],
     "d": [torch.float32, torch.int64, np.float32, "float32", 6],
+    "oi": [None, -1, 0, 3, True, 1.0, np.int64(3)],
+    "of": [None, 0.0, -1.0, 2, "x", np.float32(0.5)],
+    "ob": [None, True, False, 0],
+    "os": [None, "", "a", 1],
+    "ol": [None, [], [1, 2], (3,), [1.0], 5],
+    "od": [None, torch.float32, torch.int64, 6],
+    "odl": [None, [], [torch.int8], [3]],
+    "oc": [None, 0j, 1j, "1j"],
+    "oby": [None, b"", b"\xff", 1],
+    "osh": [None, [], [(1, 2)], [[True]]],
     "nope": [1],
 }
 CASES = [(name.strip(), value) for name, values in VALUES.items() for value in values]
@@ -50,12 +60,14 @@ seen = []
 def op():
     with isolated():
         schema = "routes_op(Tensor x, *, int i=1, float f=0.1, bool b=False, str s='a', int[] l=[1, 2], "
-        schema += "float[] fl=[0.5], complex c=0j, dtype d=torch.float32) -> Tensor"
+        schema += "float[] fl=[0.5], complex c=0j, dtype d=torch.float32, int? oi=None, float? of=1.5, bool? ob=None, "
+        schema += "str? os='a', int[]? ol=None, dtype? od=torch.float32, dtype[]? odl=None, complex? oc=1j, "
+        schema += "bytes? oby=None, shape[]? osh=None) -> Tensor"
         op = oneop.define(schema, infer="elementwise")
 
         @op.register_kernel("cpu")
-        def kernel(x, i, f, b, s, l, fl, c, d):  # noqa: E741
-            seen.append(repr((i, f, b, s, list(l), list(fl), c, d)))
+        def kernel(x, i, f, b, s, l, fl, c, d, **optional):  # noqa: E741
+            seen.append(repr((i, f, b, s, list(l), list(fl), c, d, sorted(optional.items()))))
             return x * 1
 
         yield op

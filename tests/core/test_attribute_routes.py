@@ -49,6 +49,7 @@ VALUES = {
     "dtype[]": [[torch.float32, torch.int64], [3], "f"],
 }
 CASES = [(kind, value) for kind, values in VALUES.items() for value in values]
+CASES += [(f"{kind}?", value) for kind, values in VALUES.items() for value in [None, *values[:3]]]
 ROUTES = {
     "job": lambda op, x, **attrs: oneop.compile_job(lambda x: op(x, **attrs), [x])(x),
     "subclass": lambda op, x, **attrs: op(x.as_subclass(Subclass), **attrs),

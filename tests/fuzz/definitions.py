@@ -67,6 +67,8 @@ TERMS: dict[str, tuple[Callable[[Any], Any], Callable[[torch.Tensor, torch.Tenso
 
 def number_of(value: Any) -> float:
     """Return one number that depends on all of an attribute."""
+    if value is None:
+        return 0.7
     if isinstance(value, (str, bytes)):
         return 0.01 * sum(value if isinstance(value, bytes) else value.encode())
     if isinstance(value, torch.dtype):
@@ -158,6 +160,9 @@ def python_op(name: str, chance: random.Random) -> FuzzOp:
     mixes = chance.choices(["", "last", "first"], [6, 2, 2])[0]
     kinds = chance.sample(sorted(ATTRS), chance.randint(0, 3))
     attrs = {f"a{i}": ATTRS[one](chance) for i, one in enumerate(kinds)}
+    optional = {n for n in attrs if chance.random() < 0.3}
+    kinds = [f"{one}?" if n in optional else one for one, n in zip(kinds, attrs, strict=True)]
+    attrs |= {n: None for n in sorted(optional) if chance.random() < 0.5}
     formula = Formula(chance, arguments, outputs, mixes)
     names = [f"x{i}" for i in range(len(arguments))]
     spelled = {"tensor": "Tensor", "optional": "Tensor?", "list": "Tensor[]"}
@@ -166,12 +171,17 @@ def python_op(name: str, chance: random.Random) -> FuzzOp:
         parts.insert(0, "Tensor(a!) a")
     given = dict(attrs)
     defaulted = {n for n in attrs if chance.random() < 0.5}
+    defaults = {n: attrs[n] for n in attrs if n in defaulted}
+    for n in [
+        n for n in defaults if n in optional and chance.random() < 0.5
+    ]:  # another value than the one that is given
+        defaults[n] = None if attrs[n] is not None else ATTRS[kinds[list(attrs).index(n)].removesuffix("?")](chance)
     texts = [
-        f"{one} {n}={_default_text(one, attrs[n])}" if n in defaulted else f"{one} {n}"
+        f"{one} {n}={_default_text(one, defaults[n])}" if n in defaults else f"{one} {n}"
         for one, n in zip(kinds, attrs, strict=True)
     ]
-    for n in defaulted:
-        if chance.random() < 0.5:
+    for n in defaults:
+        if chance.random() < 0.5 and defaults[n] is attrs[n]:
             given.pop(n)
     after = [" *", *[f" {text}" for text in texts]] if texts else []
     returns = {

@@ -43,7 +43,13 @@ struct AttrDef {
   std::string name;
   int32_t type = 0;
   bool has_default = false;
+  bool is_optional = false;    // the value may be None (ONEOP_ATTR_NONE)
+  bool is_positional = false;  // calls may give it by position, after the inputs
   AttrValue default_value;
+
+  bool takes_type(int32_t of_value) const {
+    return of_value == type || (is_optional && of_value == ONEOP_ATTR_NONE);
+  }
 };
 
 // The flags of one tensor argument, as modify_inputs and modify_outputs leave them.

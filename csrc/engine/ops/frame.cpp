@@ -294,6 +294,9 @@ void read_arg_traits(OpDef* op) {
   spec.inputs.resize(total(spec.input_counts));
   for (const AttrDef& attr : op->attrs) {
     spec.attrs.push_back(attr.default_value);
+    if (attr.is_optional) {
+      continue;  // its default, or None
+    }
     spec.attrs.back().type = attr.type;
     if (attr.type == ONEOP_ATTR_COMPLEX_DOUBLE) {
       spec.attrs.back().doubles.resize(2);

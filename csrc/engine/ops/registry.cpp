@@ -75,7 +75,10 @@ void check_definition(const OpDef& op) {
     if (!is_attr_type(attr.type)) {
       refuse(op.source, where + " has the unknown type " + std::to_string(attr.type));
     }
-    if (attr.has_default && attr.default_value.type != attr.type) {
+    if (attr.is_positional && &attr != op.attrs.data() && !(&attr - 1)->is_positional) {
+      refuse(op.source, where + " is given by position, and comes after one that is not");
+    }
+    if (attr.has_default && !attr.takes_type(attr.default_value.type)) {
       refuse(op.source, where + " is a " + attr_type_name(attr.type) + ", its default is a " +
                             attr_type_name(attr.default_value.type));
     }

@@ -115,6 +115,9 @@ std::string device_name(int32_t device_type) {
 }
 
 std::string attr_type_name(int32_t type) {
+  if (type == ONEOP_ATTR_NONE) {
+    return "None";
+  }
   const char* name = find_name(kAttrTypes, type);
   return name == nullptr ? "attribute type " + std::to_string(type) : name;
 }
@@ -304,6 +307,7 @@ void append_key_text(const std::string& text, std::vector<int64_t>* key) {
 }
 
 void AttrValue::append_key(std::vector<int64_t>* key) const {
+  key->push_back(type);  // None and values of an optional attribute differ in it
   const auto bits = [](double v) {
     int64_t word;
     std::memcpy(&word, &v, sizeof word);
@@ -366,6 +370,8 @@ bool AttrValue::equals(const AttrValue& other) const {
 
 std::string AttrValue::repr() const {
   switch (type) {
+    case ONEOP_ATTR_NONE:
+      return "None";
     case ONEOP_ATTR_BOOL:
       return i != 0 ? "True" : "False";
     case ONEOP_ATTR_FLOAT:

@@ -39,7 +39,7 @@ struct AttrValue {
   static AttrValue copy_of(const oneop_attr& attr);
   // A view for the ABI. It points into this value, and `spans` must outlive it.
   oneop_attr view(const char* name, std::vector<oneop_span>* spans) const;
-  // Appends what tells this value from others of its type.
+  // Appends what tells this value from other values.
   void append_key(std::vector<int64_t>* key) const;
   std::string repr() const;
   // By value, as Python and torch compare: -0.0 equals 0.0. Both have one type.

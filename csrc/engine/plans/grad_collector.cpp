@@ -118,7 +118,7 @@ void GradCollector::add_attrs(const OpDef& op, const oneop_grad_op& abi, GradSte
         given = &abi.attrs[i];
       }
     }
-    if (given != nullptr && given->type != attr.type) {
+    if (given != nullptr && !attr.takes_type(given->type)) {
       refuse(where + ", attribute " + in_quotes(attr.name) + ": expected " +
              attr_type_name(attr.type) + ", found " + attr_type_name(given->type));
     }

@@ -57,8 +57,15 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
 [[noreturn]] void refuse_positions(const Layout& layout, size_t found) {
   const size_t count = layout.inputs.size();
   std::string attrs;
-  for (const std::string& name : layout.op->attr_names()) {
-    attrs += (attrs.empty() ? "" : ", ") + name;
+  for (const AttrDef& attr : layout.op->attrs) {
+    if (!attr.is_positional) {
+      attrs += (attrs.empty() ? "" : ", ") + attr.name;
+    }
+  }
+  if (layout.num_positional > 0) {
+    refuse_argument(layout, ": takes " + std::to_string(count + layout.num_positional) +
+                                " arguments by position, found " + std::to_string(found) +
+                                (attrs.empty() ? "" : "\n  give these by name: " + attrs));
   }
   refuse_argument(layout,
                   (count == 0   ? std::string(": takes no inputs")
@@ -73,7 +80,7 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
 Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* args,
                  size_t num_args, PyObject* kwnames)
     : layout_(layout), names_(names), objects_(layout.num_args, nullptr) {
-  if (num_args > layout.inputs.size()) {
+  if (num_args > layout.inputs.size() + layout.num_positional) {
     refuse_positions(layout, num_args);
   }
   for (size_t i = 0; i < num_args; ++i) {
@@ -87,10 +94,11 @@ Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* a
       refuse_unknown(layout, name);
     }
     if (objects_[at] != nullptr) {
-      const bool is_input = at < layout.first_attr;
+      const std::string argument =
+          at < layout.first_attr ? where(at) : ", attribute " + in_quotes(PyUnicode_AsUTF8(name));
+      const bool is_by_position = static_cast<size_t>(at) < num_args;
       refuse_argument(
-          layout, is_input ? where(at) + ": given twice, by position and by name"
-                           : ", attribute " + in_quotes(PyUnicode_AsUTF8(name)) + ": given twice");
+          layout, argument + ": given twice" + (is_by_position ? ", by position and by name" : ""));
     }
     objects_[at] = args[num_args + k];
   }
@@ -259,7 +267,7 @@ bool Binding::add_attr(size_t i, PlanKey* key) const {
     return layout_.op->attrs[i].has_default;
   }
   const AttrDef& attr = layout_.op->attrs[i];
-  if (PyFloat_CheckExact(object) &&
+  if (PyFloat_CheckExact(object) && !attr.is_optional &&
       (attr.type == ONEOP_ATTR_FLOAT || attr.type == ONEOP_ATTR_DOUBLE)) {
     int64_t word;
     const double value = PyFloat_AS_DOUBLE(object);
@@ -267,7 +275,7 @@ bool Binding::add_attr(size_t i, PlanKey* key) const {
     key->push_back(word);
     return true;
   }
-  append_ivalue_key(attr_value(i), key);
+  append_attr_key(attr, attr_value(i), key);
   return true;
 }
 

@@ -334,6 +334,9 @@ c10::IValue list_of_ints(PyObject* object) {
 
 c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* object) {
   c10::IValue value;
+  if (attr.is_optional && object == Py_None) {
+    return value;
+  }
   const bool is_converted = convert(attr.type, object, &value);
   if (is_converted && value_fits(value, attr.type)) {
     return value;
@@ -349,14 +352,15 @@ c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* obj
            : attr.type == ONEOP_ATTR_INT64 && PyLong_CheckExact(object) ? " of 64 bits"
            : attr.type == ONEOP_ATTR_STRING && PyUnicode_Check(object)  ? " that UTF-8 can encode"
                                                                         : "") +
-          ", found " + found_text(object) + "\n  defined at " + op.source.text(),
+          (attr.is_optional ? " or None" : "") + ", found " + found_text(object) +
+          "\n  defined at " + op.source.text(),
       std::move(raised));
 }
 
 bool is_simple_attr(PyObject* object, int depth) {
   if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
       PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) || PyComplex_CheckExact(object) ||
-      THPDtype_Check(object)) {
+      THPDtype_Check(object) || object == Py_None) {
     return true;
   }
   if (depth == 0 || (!PyList_CheckExact(object) && !PyTuple_CheckExact(object))) {

@@ -29,10 +29,13 @@ AttrDef read_attr(const OpDef& op, const py::handle& item) {
   AttrDef attr;
   attr.name = py::cast<std::string>(info["name"]);
   attr.type = py::cast<int32_t>(info["type"]);
+  attr.is_optional = py::cast<bool>(info["is_optional"]);
+  attr.is_positional = py::cast<bool>(info["is_positional"]);
   attr.has_default = py::cast<bool>(info["has_default"]);
   if (attr.has_default) {
     const py::object value = info["default"];
-    attr.default_value = to_attr(attr_from_python(op, attr, value.ptr()), attr.type);
+    const c10::IValue converted = attr_from_python(op, attr, value.ptr());
+    attr.default_value = converted.isNone() ? AttrValue() : to_attr(converted, attr.type);
   }
   return attr;
 }

@@ -49,6 +49,8 @@ py::object dtype_to_python(int32_t dtype) {
 py::object to_python(const oneop_attr& attr) {
   const oneop_span& list = attr.value.list;
   switch (attr.type) {
+    case ONEOP_ATTR_NONE:
+      return py::none();
     case ONEOP_ATTR_BOOL:
       return py::bool_(attr.value.i != 0);
     case ONEOP_ATTR_FLOAT:

@@ -181,6 +181,8 @@ py::dict op_info(const std::string& name) {
       py::dict attr_info;
       attr_info["name"] = attr.name;
       attr_info["type"] = attr_type_name(attr.type);
+      attr_info["is_optional"] = attr.is_optional;
+      attr_info["is_positional"] = attr.is_positional;
       attr_info["has_default"] = attr.has_default;
       attr_info["default"] = py_text(attr.has_default ? attr.default_value.repr() : "");
       attrs.append(attr_info);

@@ -88,15 +88,18 @@ std::shared_ptr<const BoundGradPlan> BoundGradPlan::bind(std::shared_ptr<const G
     Step bound_step{&TorchOp::find(step.op), {}, {}};
     const RecordPtr record = bound_step.op->record();
     bound_step.schema_version = record->layout->schema_version;
-    for (const AttrValue& attr : step.attrs) {
-      bound_step.attrs.push_back(to_ivalue(attr));
+    // The op may have other attributes by now. The key then fits no call: the schema's version
+    // tells.
+    const std::vector<AttrDef>& attrs = record->op->attrs;
+    for (size_t i = 0; i < step.attrs.size(); ++i) {
+      bound_step.attrs.push_back(to_ivalue(step.attrs[i]));
+      append_attr_key(i < attrs.size() ? attrs[i] : AttrDef(), bound_step.attrs.back(),
+                      &bound_step.attr_key);
     }
     if (record->layout->returns_list()) {
       bound_step.attrs.emplace_back(
           std::vector<int64_t>(step.output_counts.begin(), step.output_counts.end()));
-    }
-    for (const c10::IValue& attr : bound_step.attrs) {
-      append_ivalue_key(attr, &bound_step.attr_key);
+      append_ivalue_key(bound_step.attrs.back(), &bound_step.attr_key);
     }
     bound->steps.push_back(std::move(bound_step));
   }

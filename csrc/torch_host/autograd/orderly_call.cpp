@@ -88,6 +88,12 @@ class OrderlyCall {
         continue;
       }
       const oneop_attr& given = call_.attrs[next++];
+      if (attr.is_optional) {
+        key->push_back(given.type == ONEOP_ATTR_NONE ? 0 : 1);  // as append_attr_key does
+        if (given.type == ONEOP_ATTR_NONE) {
+          continue;
+        }
+      }
       if (is_float(attr.type) && is_float(given.type)) {
         int64_t word;
         std::memcpy(&word, &given.value.f, sizeof word);

@@ -145,8 +145,12 @@ void append_call_key(const Layout& layout, const c10::IValue* args, const CallTe
                      KeyMode mode, PlanKey* key) {
   append_inputs_key(layout, call, mode, key);
   const int32_t end = layout.device_arg >= 0 ? layout.device_arg : layout.num_args;
-  for (int32_t i = layout.first_attr; i < end; ++i) {
-    append_ivalue_key(args[i], key);
+  int32_t next = layout.first_attr;
+  for (const AttrDef& attr : layout.op->attrs) {
+    append_attr_key(attr, args[next++], key);
+  }
+  for (; next < end; ++next) {  // the output counts
+    append_ivalue_key(args[next], key);
   }
 }
 

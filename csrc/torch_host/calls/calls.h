@@ -35,7 +35,7 @@ bool is_plain(const at::Tensor& tensor);
 enum class KeyMode { kFull, kNoShapes };
 
 // Everything that tells this call from another one as far as inference, kernel choice and gradients
-// can see: first the inputs, then the words of the attributes (append_ivalue_key) in the order of
+// can see: first the inputs, then the words of the attributes (append_attr_key) in the order of
 // the schema, then those of output_counts.
 void append_inputs_key(const Layout& layout, const CallTensors& call, KeyMode mode, PlanKey* key);
 void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,

@@ -66,6 +66,9 @@ std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
 }  // namespace
 
 bool value_fits(const c10::IValue& value, int32_t type) {
+  if (value.isNone()) {
+    return true;
+  }
   const auto fits_int32 = [](const c10::IValue& item) {
     const int64_t i = int_of(item);
     return i >= std::numeric_limits<int32_t>::min() && i <= std::numeric_limits<int32_t>::max();
@@ -94,6 +97,8 @@ bool value_fits(const c10::IValue& value, int32_t type) {
 
 c10::IValue to_ivalue(const AttrValue& value) {
   switch (value.type) {
+    case ONEOP_ATTR_NONE:
+      return c10::IValue();
     case ONEOP_ATTR_BOOL:
       return value.i != 0;
     case ONEOP_ATTR_FLOAT:
@@ -194,6 +199,9 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
 }
 
 AttrValue to_attr(const c10::IValue& value, const AttrDef& attr) {
+  if (attr.is_optional && value.isNone()) {
+    return AttrValue();
+  }
   AttrValue converted = to_attr(value, attr.type);
   return attr.has_default && converted.equals(attr.default_value) ? attr.default_value : converted;
 }

@@ -21,6 +21,17 @@ bool value_fits(const c10::IValue& value, int32_t type);
 
 void append_ivalue_key(const c10::IValue& value, PlanKey* key);
 
+// The words of an attribute in the key of a call. Those of an optional one begin with whether it
+// has a value: no number can stand for None.
+inline void append_attr_key(const AttrDef& attr, const c10::IValue& value, PlanKey* key) {
+  if (attr.is_optional) {
+    key->push_back(value.isNone() ? 0 : 1);
+  }
+  if (!attr.is_optional || !value.isNone()) {
+    append_ivalue_key(value, key);
+  }
+}
+
 // AOTInductor's run-time passes None where the package has an empty list of ints or tensors.
 inline c10::ArrayRef<c10::IValue> items_of(const c10::IValue& value) {
   return value.isNone() ? c10::ArrayRef<c10::IValue>() : value.toListRef();

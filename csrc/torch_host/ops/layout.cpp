@@ -73,10 +73,14 @@ Argument attr_argument(const AttrDef& attr, Layout* layout) {
   }
   layout->attr_defaults.push_back(default_value.value_or(c10::IValue()));
   layout->attr_default_keys.emplace_back();
-  append_ivalue_key(layout->attr_defaults.back(), &layout->attr_default_keys.back());
+  append_attr_key(attr, layout->attr_defaults.back(), &layout->attr_default_keys.back());
   TypePtr type = attr_type(attr.type);
   // As torch's own schemas do.
   TypePtr real_type = attr.type == ONEOP_ATTR_DTYPE ? TypePtr(c10::ScalarTypeType::get()) : type;
+  if (attr.is_optional) {
+    type = c10::OptionalType::create(std::move(type));
+    real_type = c10::OptionalType::create(std::move(real_type));
+  }
   return Argument(schema_name(attr.name), type, real_type, std::nullopt, std::move(default_value),
                   /*kwarg_only=*/true);
 }
@@ -128,6 +132,7 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
   layout->first_attr = static_cast<int32_t>(arguments.size());
   for (const AttrDef& attr : op.attrs) {
     arguments.push_back(attr_argument(attr, layout));
+    layout->num_positional += attr.is_positional ? 1 : 0;
   }
   if (op.has_open_outputs()) {
     layout->output_counts_arg = static_cast<int32_t>(arguments.size());

@@ -26,6 +26,7 @@ struct Layout {
   std::vector<int32_t> fixed_output_counts;
   int32_t num_args = 0;
   int32_t first_attr = 0;
+  int32_t num_positional = 0;      // attributes that a call may give by position
   int32_t output_counts_arg = -1;  // ops whose number of outputs is open return one list
   int32_t device_arg = -1;         // ops that may be called without any tensor
   bool mutates = false;

@@ -119,6 +119,9 @@ class Call {
     if (is_integer(attr.type) && is_integer(given.type)) {
       return given.value.i;
     }
+    if (attr.is_optional && given.type == ONEOP_ATTR_NONE) {
+      return c10::IValue();
+    }
     const bool ints = attr.type == ONEOP_ATTR_LIST_INT64 || attr.type == ONEOP_ATTR_SHAPE;
     const bool same =
         ints && (given.type == ONEOP_ATTR_LIST_INT64 || given.type == ONEOP_ATTR_SHAPE);
@@ -169,7 +172,7 @@ class Call {
       const oneop_attr* given = find_attr(attr);
       if (given != nullptr) {
         ++used;
-        append_ivalue_key(attr_value(attr, *given), key);
+        append_attr_key(attr, attr_value(attr, *given), key);
         continue;
       }
       if (!attr.has_default) {

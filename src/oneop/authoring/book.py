@@ -172,8 +172,15 @@ def _describe_op(op: OpPage) -> dict[str, Any]:
         "inputs": [_describe_arg(arg) for arg in op.schema.inputs],
         "outputs": [_describe_arg(arg) for arg in op.schema.outputs],
         "attrs": [
-            {"name": a.name, "type": BY_SCHEMA[a.type].code, "has_default": a.has_default, "default": a.default}
-            for a in op.schema.attrs
+            {
+                "name": attr.name,
+                "type": BY_SCHEMA[attr.type].code,
+                "is_optional": attr.is_optional,
+                "is_positional": attr.is_positional,
+                "has_default": attr.has_default,
+                "default": attr.default,
+            }
+            for attr in op.schema.attrs
         ],
         "infer": inference.entry(op.schema, op.infer, op.check) if op.infer else None,
         "sbp": _sbp_entry(op.sbp) if op.sbp else None,

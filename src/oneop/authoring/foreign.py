@@ -28,7 +28,13 @@ def schema_from_info(info: _core.OpInfo) -> Schema:
         name=info["name"],
         inputs=tuple(arg(of) for of in info["inputs"]),
         attrs=tuple(
-            Attr(name=attr["name"], type=BY_NAME[attr["type"]].schema, has_default=attr["has_default"])
+            Attr(
+                name=attr["name"],
+                type=BY_NAME[attr["type"]].schema,
+                is_optional=attr["is_optional"],
+                is_positional=attr["is_positional"],
+                has_default=attr["has_default"],
+            )
             for attr in info["attrs"]
         ),
         outputs=tuple(arg(of) for of in info["outputs"]),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -38,6 +39,8 @@ class Attr:
 
     name: str
     type: str
+    is_optional: bool = False  # the value may be None
+    is_positional: bool = False  # a call may give it by position, after the inputs
     has_default: bool = False
     default: object = None
 
@@ -76,11 +79,12 @@ def parse_schema(text: str) -> Schema:
         elif part.startswith("Tensor"):
             if after_star:
                 raise _error(text, f'"{part}" comes after the *; inputs come before it')
+            if attrs:
+                raise _error(text, f'"{part}" comes after the attribute {attrs[-1].name}; inputs come first')
             inputs.append(_tensor(text, part, f"input{len(inputs)}"))
         else:
-            if not after_star:
-                raise _error(text, f'"{part}" is an attribute; attributes come after a *, and are given by name')
-            attrs.append(_attr(text, part))
+            attrs.append(_attr(text, part, is_positional=not after_star))
+    _check_positions(text, inputs, attrs)
     return Schema(
         text=" ".join(text.split()),
         name=name,
@@ -88,6 +92,20 @@ def parse_schema(text: str) -> Schema:
         attrs=tuple(attrs),
         outputs=_outputs(text, returns),
     )
+
+
+def _check_positions(text: str, inputs: Sequence[Arg], attrs: Sequence[Attr]) -> None:
+    """Refuse an argument by position that must be given after one that need not."""
+    positional = [attr for attr in attrs if attr.is_positional]
+    left_out = inputs[-1].name if positional and inputs and inputs[-1].is_optional else ""
+    for attr in positional:
+        if left_out and not attr.has_default:
+            raise _error(
+                text,
+                f"{attr.name} has no default and comes after {left_out}, which has one\n"
+                "  give it a default, or put a * before it: then it is given by name",
+            )
+        left_out = attr.name if attr.has_default else left_out
 
 
 def _outputs(text: str, returns: str) -> tuple[Arg, ...]:
@@ -118,19 +136,25 @@ def _tensor(text: str, part: str, name: str) -> Arg:
     )
 
 
-def _attr(text: str, part: str) -> Attr:
+def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     match = re.fullmatch(r"([A-Za-z_]\w*(?:\[\d*\])?\??)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?", part, re.DOTALL)
     if not match:
         raise _error(text, f'cannot read "{part}"; expected a type and a name, such as float alpha=0.01')
     word, name, default = match.groups()
+    is_optional = word.endswith("?")
+    word = word.removesuffix("?")
     kind = _ALIASES.get(word, word)
-    if kind.endswith("?"):
-        raise _error(text, f'"{part}": an attribute always has a value; give it a default, or make it a list')
     if kind not in BY_SCHEMA:
         raise _error(text, f'"{part}": there is no attribute type {word}\n  there are: {", ".join(BY_SCHEMA)}')
+    attr = Attr(name=name, type=kind, is_optional=is_optional, is_positional=is_positional)
     if default is None:
-        return Attr(name=name, type=kind)
-    return Attr(name=name, type=kind, has_default=True, default=_default(text, part, kind, default.strip()))
+        return attr
+    default = default.strip()
+    if default != "None":
+        return replace(attr, has_default=True, default=_default(text, part, kind, default))
+    if not is_optional:
+        raise _error(text, f'"{part}": only an optional attribute may be None; write {word}? {name}=None')
+    return replace(attr, has_default=True)
 
 
 def _default(text: str, part: str, kind: str, default: str) -> object:

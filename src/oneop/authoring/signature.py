@@ -31,9 +31,9 @@ def signature_of(schema: Schema) -> Signature:
         parameters.append(
             Parameter(
                 _safe(attr.name),
-                Parameter.KEYWORD_ONLY,
+                Parameter.POSITIONAL_OR_KEYWORD if attr.is_positional else Parameter.KEYWORD_ONLY,
                 default=attr.default if attr.has_default else Parameter.empty,
-                annotation=_ANNOTATIONS[attr.type],
+                annotation=_ANNOTATIONS[attr.type] | None if attr.is_optional else _ANNOTATIONS[attr.type],
             )
         )
     outputs = [_annotation(arg) for arg in schema.outputs]

@@ -92,7 +92,9 @@ def _attributes(card: CardFacts) -> Iterator[str]:
     if not card.op.attrs:
         yield "<p>none</p>"
         return
-    rows = [[attr.name, attr.type, attr.default if attr.has_default else "must be given"] for attr in card.op.attrs]
+    rows = [
+        [attr.name, attr.type_text, attr.default if attr.has_default else "must be given"] for attr in card.op.attrs
+    ]
     yield from _table(["name", "type", "default"], rows)
 
 

@@ -164,4 +164,5 @@ def _input(arg: OdsArg, may_be_left_out: bool) -> str:
 def _attribute(attr: OdsAttr) -> str:
     is_list = attr.type.startswith("list[")
     element = _ATTRS[attr.type[5:-1] if is_list else attr.type]
-    return f"{_safe(attr.name)}: {f'Sequence[{element}]' if is_list else element} = ..."
+    kind = f"Sequence[{element}]" if is_list else element
+    return f"{_safe(attr.name)}: {kind}{' | None' if attr.optional else ''} = ..."

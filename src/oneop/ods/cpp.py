@@ -46,13 +46,6 @@ def check(ops: Sequence[OdsOp]) -> None:
             _fail(
                 op, f'op "{op.name}" has no input that its outputs could be like: set has_logical_tensor_desc_infer_fn'
             )
-        for attr in op.attrs:
-            if attr.optional and attr.default is None:
-                _fail(
-                    op,
-                    f'op "{op.name}", attribute ${attr.name}: OptionalAttr has no meaning here, every attribute has a '
-                    f"value; use DefaultValuedAttr, or an Optional input",
-                )
         for flag in op.flags:
             if flag not in FLAGS:
                 _fail(op, f'op "{op.name}" has the unknown flag {flag}; known are {", ".join(FLAGS)}')
@@ -141,7 +134,8 @@ def _argument(arg: OdsArg, side: str) -> str:
 
 def _attribute(attr: OdsAttr) -> str:
     default = f", {attr.default}" if attr.default is not None else ""
-    return f'.Attr<{attr.cpp_type}>("{attr.name}"{default})'
+    kind = f"std::optional<{attr.cpp_type}>" if attr.optional else attr.cpp_type
+    return f'.Attr<{kind}>("{attr.name}"{default})'
 
 
 def _derived(op: OdsOp) -> Iterator[str]:

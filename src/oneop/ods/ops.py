@@ -46,7 +46,7 @@ class OdsAttr:
     cpp_type: str
     default: str | None
     value: object
-    optional: bool = False  # OptionalAttr: read, and refused when C++ is made of it
+    optional: bool = False  # OptionalAttr without a default: the value may be None, and is if none is given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +212,8 @@ def _attr_of(arg: DagArg) -> OdsAttr:
         _fail_attr(arg, record)
     kind = BY_RECORD[record.name]
     type, cpp_type = kind.ods, kind.cpp
-    value = python_value(default, type) if default is not None else ZERO.get(type, ())
+    optional &= default is None
+    value = python_value(default, type) if default is not None else None if optional else ZERO.get(type, ())
     if isinstance(value, NotOfType):
         arg.at.fail(f"the default {default!r} of attribute ${arg.name} {value.reason}")
     return OdsAttr(name=str(arg.name), type=type, cpp_type=cpp_type, default=default, value=value, optional=optional)

@@ -264,7 +264,8 @@ def _signature(info: _core.OpInfo) -> Signature:
     for attr in info["attrs"]:
         default: object = _Default(attr["default"]) if attr["has_default"] else Parameter.empty
         name = attr["name"] + "_" if attr["name"] in _KEYWORDS else attr["name"]
-        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
+        kind = Parameter.POSITIONAL_OR_KEYWORD if attr["is_positional"] else Parameter.KEYWORD_ONLY
+        parameters.append(Parameter(name, kind, default=default))
     if has_open_outputs(info):
         counts = [0 if arg["is_optional"] else arg["count"] for arg in info["outputs"]]
         parameters.append(Parameter("output_counts", Parameter.KEYWORD_ONLY, default=_Default(str(counts))))

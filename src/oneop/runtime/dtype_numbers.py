@@ -17,6 +17,6 @@ def dtypes_of(kind: str, value: Any) -> Any:
     """Return an attribute of this type with dtypes in place of torch's numbers of them, which its schemas give."""
     if kind == "dtype" and isinstance(value, int):
         return _BY_NUMBER[value]
-    if kind == "list of dtype":
+    if kind == "list of dtype" and value is not None:
         return [_BY_NUMBER.get(number, number) for number in value]
     return value

@@ -34,13 +34,24 @@ note_trace._dynamo_marked_constant = True  # type: ignore[attr-defined]  # torch
 def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
     """What torch.compile sees of a call: the torch op behind it, with names and lists as torch wants them."""
     plan: TraceNames = op._trace_names  # type: ignore[attr-defined]
-    positional = list(inputs) + [None] * (len(plan.lists) - len(inputs))
-    attrs = {}
-    for name, value in arguments.items():
+    count = len(plan.lists)
+    if len(inputs) > count + len(plan.positional):
+        return _call_as_it_is(op, *inputs, **arguments)  # which says what the op takes
+    positional = list(inputs[:count]) + [None] * (count - len(inputs))
+    by_name = dict(zip(plan.positional, inputs[count:]))  # noqa: B905  # torch.compile cannot trace strict=
+    if any([name in arguments for name in by_name]):
+        return _call_as_it_is(op, *inputs, **arguments)
+    attrs: dict[str, Any] = {}
+    for name, value in {**by_name, **arguments}.items():
         if name in plan.positions:
+            if plan.positions[name] < len(inputs):
+                return _call_as_it_is(op, *inputs, **arguments)  # which says that it is given twice
             positional[plan.positions[name]] = value
         else:
             if name in plan.kinds:
+                if value is None and name in plan.optional:
+                    attrs[plan.attrs.get(name, name)] = None
+                    continue
                 if not _is_plain(value, *plan.kinds[name]) or (name in plan.complexes and not _is_finite(value)):
                     return _call_as_it_is(op, *inputs, **arguments)
             elif name not in plan.others:
@@ -104,6 +115,9 @@ class TraceNames:
         self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
         self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
         self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
+        self.positional = [attr["name"] for attr in info["attrs"] if attr["is_positional"]]
+        self.optional = {attr["name"] for attr in info["attrs"] if attr["is_optional"]}
+        self.optional.update({self.attrs[name] for name in self.optional if name in self.attrs})
         self.complexes = {attr["name"] for attr in info["attrs"] if attr["type"] == "complex"}
         self.returns_list = returns_list
         self.returns_nothing = not info["outputs"]

@@ -20,7 +20,7 @@ from torch.distributed.tensor.placement_types import Placement, Shard, _StridedS
 from oneop.errors import ArgumentError, OneopError, SbpError
 from oneop.registry import OpDef
 from oneop.runtime.core import core
-from oneop.runtime.dtype_numbers import DTYPE_CODES
+from oneop.runtime.dtype_numbers import dtypes_of
 from oneop.sbp import NO_MEAN, PARTIAL_SUM, SPLIT, Sbp, has_no_mean, of_placements, split_axis
 from oneop.sbp import placements as placements_of
 from oneop.sharding.local import Shape, different_devices, local_attrs, local_shape
@@ -29,7 +29,6 @@ from oneop.signatures import Signature, declared_signatures, independent_signatu
 
 #: More candidates than this are not compared; the dearest of each mesh dimension go first.
 MOST_CANDIDATES = 512
-_DTYPES = {code: dtype for dtype, code in DTYPE_CODES.items()}
 Placements = tuple[Placement, ...]
 #: (number of the input tensor, wanted placements) -> cost
 Cost = Callable[[int, Placements], float]
@@ -475,5 +474,5 @@ def readable_attrs(op: OpDef, names: Mapping[str, str], schema_attrs: Mapping[st
     for name, value in schema_attrs.items():
         own = by_schema.get(name, name)
         if own in known:
-            attrs[own] = [_DTYPES[code] for code in value] if known[own] == "list of dtype" else value
+            attrs[own] = dtypes_of(known[own], value) if known[own] == "list of dtype" else value
     return attrs

@@ -231,7 +231,7 @@ def _values_of(attr: AttrDef) -> list[Any]:
         "complex": [0.5 + 0.25j],
         "bytes": [] if attr.has_default else [b""],
     }
-    return by_type.get(attr.type, [])
+    return by_type.get(attr.type, []) + [None] * attr.is_optional
 
 
 def _arities(subject: Subject) -> list[tuple[int, ...]]:

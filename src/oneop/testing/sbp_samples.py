@@ -94,8 +94,11 @@ def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> 
             values = [word for word in _constants_in_code(call.op.name) if isinstance(word, str)]
         elif is_guessed:
             values = _integers(call, usual)
+        elif attr.is_optional:
+            values = []
         else:
             continue
+        values += [None] * attr.is_optional
         tried = 0
         for value in values:
             if value == usual or tried == _MOST_VALUES:
@@ -140,6 +143,8 @@ def _is_interpreted(call: Call) -> bool:
 def _default_of(attr: Any) -> Any:
     if not attr.has_default:
         return getattr(attr, "default", None)
+    if attr.is_optional and attr.default == "None":
+        return None
     if attr.type in _INTEGERS:
         return int(attr.default)
     return str(attr.default).strip("\"'") if attr.type == "string" else attr.default

@@ -117,7 +117,7 @@ def _names_for_text(schema: Schema, device: str) -> list[str]:
         f'[[maybe_unused]] const int64_t n = ctx->Tensor4ArgNameAndIndex("{counted}", 0)->shape_view().elem_cnt();'
     )
     for attr in schema.attrs:
-        kind = BY_SCHEMA[attr.type].cpp
+        kind = f"std::optional<{BY_SCHEMA[attr.type].cpp}>" if attr.is_optional else BY_SCHEMA[attr.type].cpp
         lines.append(f'[[maybe_unused]] const auto& {attr.name} = ctx->Attr<{kind}>("{attr.name}");')
     if device == "cuda":
         lines.append("[[maybe_unused]] const cudaStream_t stream = ctx->device_ctx()->cuda_stream();")

@@ -35,7 +35,11 @@ def compile_kernel(schema: Schema, function: Callable[..., Any], source: Source)
             f'op "{schema.name}": a numba kernel writes its result into `out`\n  add that parameter\n  at {source}'
         )
     compiled = numba.njit(python, nogil=True, error_model="numpy")
-    numbers = [attr.name for attr in schema.attrs if attr.type in _NUMBERS and attr.name in taken.attrs]
+    numbers = [
+        attr.name
+        for attr in schema.attrs
+        if attr.type in _NUMBERS and attr.name in taken.attrs and not attr.is_optional  # None is a constant
+    ]
     entries: dict[object, Any] = {}  # keeps the compiled code alive
 
     def compile(

@@ -125,7 +125,9 @@ def parse_axes(schema: Schema, text: str) -> AxesRule:
             f"expected {len(schema.inputs)} inputs and {len(schema.outputs)} outputs, "
             f"found {len(inputs)} and {len(outputs)}"
         )
-    known = {axis for axes in inputs for axis in axes} | {attr.name for attr in schema.attrs if attr.type == "int"}
+    known = {axis for axes in inputs for axis in axes} | {
+        attr.name for attr in schema.attrs if attr.type == "int" and not attr.is_optional
+    }
     for axis in (axis for axes in outputs for axis in axes):
         if axis not in known and not axis.isdigit():
             raise refuse(f"no input has the axis {axis}, and no int attribute has that name")

@@ -126,7 +126,7 @@ def _read(schema: Schema, written: Written, source: Source) -> list[Entry]:
 
 def read_size_attrs(schema: Schema, written: Mapping[str, str], source: Source) -> dict[str, tuple[str, int | None]]:
     """Return {attribute: (argument, axis or None)} from {"rows": "y[0]", "shape": "y"}. Raises `RegistrationError`."""
-    attrs = {attr.name: attr.type for attr in schema.attrs}
+    attrs = {attr.name: attr.type + "?" * attr.is_optional for attr in schema.attrs}
     args = {arg.name for arg in [*schema.inputs, *schema.outputs]}
     read: dict[str, tuple[str, int | None]] = {}
     for name, text in written.items():

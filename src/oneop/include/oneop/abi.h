@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 4
+#define ONEOP_ABI_MINOR 5
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* ---- Codes. A number, once given, keeps its meaning. ---- */
@@ -66,6 +66,7 @@ enum {
 
 /* oneop_attr.type; the comment says where the value is */
 enum {
+  ONEOP_ATTR_NONE = 0,            /* since 1.5: an optional attribute without a value */
   ONEOP_ATTR_INT32 = 1,           /* i */
   ONEOP_ATTR_INT64 = 2,           /* i */
   ONEOP_ATTR_BOOL = 3,            /* i: 0 or 1 */
@@ -465,11 +466,17 @@ typedef struct oneop_arg_def {
   int32_t reserved;
 } oneop_arg_def;
 
+/* oneop_attr_def.flags */
+enum {
+  ONEOP_ATTR_OPTIONAL = 1,  /* the value may be ONEOP_ATTR_NONE, in calls and as the default */
+  ONEOP_ATTR_POSITIONAL = 2 /* calls may give it by position, after the inputs */
+};
+
 typedef struct oneop_attr_def {
   uint32_t size;
   int32_t type;
   int32_t has_default;
-  int32_t reserved;
+  uint32_t flags; /* since 1.5, zero before */
   const char* name;
   oneop_attr default_value;
 } oneop_attr_def;

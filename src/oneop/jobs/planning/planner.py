@@ -375,7 +375,12 @@ def describe_call(node: Node, device_type: str) -> dict[str, Any]:
     else:
         counts = [arg.count for arg in op.outputs]
     kinds = {attr.name: attr.type for attr in op.attrs}
-    values = {name: dtypes_of(kinds[name], value) for name, value in attrs.items() if value is not None}
+    optional = {attr.name for attr in op.attrs if attr.is_optional}
+    values = {
+        name: dtypes_of(kinds[name], value)
+        for name, value in attrs.items()
+        if value is not None or name in optional  # otherwise it was not given
+    }
     return core().describe_call(op.name, inputs, counts, values, 2 if device_type == "cuda" else 1)  # type: ignore[no-any-return]
 
 

@@ -160,7 +160,7 @@ T GetAttr(const oneop_frame* frame, std::string_view name) {
   if (!ONEOP_LIKELY(attr != nullptr)) {
     ThrowNoAttr(frame, name);
   }
-  if (!ONEOP_LIKELY(attr->type == AttrTraits<T>::kType)) {
+  if (!ONEOP_LIKELY(IsAttrOf<T>(*attr))) {
     ThrowAttrType(frame->op_type_name, attr, AttrTraits<T>::kType);
   }
   return AttrTraits<T>::Get(*attr);

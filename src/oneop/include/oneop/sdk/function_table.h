@@ -264,6 +264,9 @@ class DerivedFunctor {
     attrs->Put<T>(attr.name, ValueTraits<T>::Read(value));
   }
   static void PutAttr(const oneop_attr_def& attr, const oneop_value& value, AttrStore* attrs) {
+    if (value.kind == ONEOP_VALUE_NONE && (attr.flags & ONEOP_ATTR_OPTIONAL) != 0) {
+      return attrs->Put<std::optional<int64_t>>(attr.name, std::nullopt);
+    }
     switch (attr.type) {
       case ONEOP_ATTR_INT32:
         return Put<int32_t>(attr, value, attrs);

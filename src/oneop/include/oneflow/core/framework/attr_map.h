@@ -71,7 +71,7 @@ oneflow::Maybe<T> ReadAttr(const oneop_attr* attr, std::string_view name) {
     return oneflow::Error(ONEOP_ERROR_VALUE, nullptr, 0)
            << "no attribute found. attribute name: " << name;
   }
-  if (attr->type != AttrTraits<T>::kType) {
+  if (!IsAttrOf<T>(*attr)) {
     return oneflow::Error(ONEOP_ERROR_TYPE, nullptr, 0)
            << "attribute " << name << " is a " << static_cast<AttrType>(attr->type) << ", not a "
            << AttrTraits<T>::kType;

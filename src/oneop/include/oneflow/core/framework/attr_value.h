@@ -2,6 +2,7 @@
 #ifndef ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
 #define ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ enum AttrType : int32_t {
 using UserOpAttrType = AttrType;
 
 inline const char* OneopEnumName(AttrType type) {
-  static constexpr const char* kNames[] = {"?",
+  static constexpr const char* kNames[] = {"None",
                                            "int32_t",
                                            "int64_t",
                                            "bool",
@@ -177,6 +178,33 @@ struct AttrTraits<std::vector<E>> {
     }
   }
 };
+
+template <class T>
+struct AttrTraits<std::optional<T>> {
+  static constexpr AttrType kType = AttrTraits<T>::kType;
+  static std::optional<T> Get(const oneop_attr& attr) {
+    return attr.type == ONEOP_ATTR_NONE ? std::nullopt : std::optional<T>(AttrTraits<T>::Get(attr));
+  }
+  static void Put(oneop_attr* attr, const std::optional<T>& value, Arena* arena) {
+    if (value.has_value()) {
+      AttrTraits<T>::Put(attr, *value, arena);
+    } else {
+      attr->type = ONEOP_ATTR_NONE;
+    }
+  }
+};
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+// Whether a value of the ABI can be read as a T.
+template <class T>
+bool IsAttrOf(const oneop_attr& attr) {
+  return attr.type == AttrTraits<T>::kType ||
+         (IsOptional<T>::value && attr.type == ONEOP_ATTR_NONE);
+}
 
 // The type under which a value that an author writes is kept: a literal is a string, an enum stays
 // what it is.

@@ -195,7 +195,7 @@ class UserOpConfWrapper {
                           << "op \"" << built_->type << "\" was built without attribute \"" << name
                           << "\"");
     }
-    if (attr->type != ::oneop::sdk::AttrTraits<T>::kType) {
+    if (!::oneop::sdk::IsAttrOf<T>(*attr)) {
       ::oneop::sdk::ThrowAttrType(built_->type.c_str(), attr, ::oneop::sdk::AttrTraits<T>::kType);
     }
     return ::oneop::sdk::AttrTraits<T>::Get(*attr);

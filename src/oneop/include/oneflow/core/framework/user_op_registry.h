@@ -102,7 +102,7 @@ class OpRegistry {
   }
 
   // --- Attributes. Without a value the attribute must be given; Attr<T>("a") has the value T().
-  // ---
+  // That of Attr<std::optional<int64_t>>("a") is None. ---
   OpRegistry& Attr(std::string_view name, UserOpAttrType type) {
     NewAttr(name, type);
     return *this;
@@ -115,7 +115,9 @@ class OpRegistry {
   template <class T>
   OpRegistry& Attr(std::string_view name, const T& value) {
     using Kept = ::oneop::sdk::AttrCppType<T>;
-    SetDefault(NewAttr(name, ::oneop::sdk::AttrTraits<Kept>::kType), value);
+    oneop_attr_def* attr = NewAttr(name, ::oneop::sdk::AttrTraits<Kept>::kType);
+    attr->flags = ::oneop::sdk::IsOptional<Kept>::value ? ONEOP_ATTR_OPTIONAL : 0;
+    SetDefault(attr, value);
     return *this;
   }
   template <class T>
