@@ -51,10 +51,13 @@ def test_state_is_not_torn(ops):
 
 def test_kernels_run_side_by_side(ops):
     x = torch.ones(1)
-    ops.t_sleep(x)
+    started = time.perf_counter()
+    for _ in range(4):
+        ops.t_sleep(x)
+    one_by_one = time.perf_counter() - started
     started = time.perf_counter()
     run_threads(4, lambda _: ops.t_sleep(x))
-    assert time.perf_counter() - started < 0.7  # one after the other: 0.8 s at least
+    assert time.perf_counter() - started < one_by_one  # they sleep: even a busy machine runs them side by side
 
     ticks = []
     done = threading.Event()

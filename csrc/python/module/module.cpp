@@ -351,6 +351,8 @@ PYBIND11_MODULE(_core, m) {
   m.def("kernel_attrs", &oneop::kernel_attrs, py::arg("name"), py::arg("values"));
   m.def("set_schema_hook", [](const py::function& hook) { oneop::set_schema_hook(hook.ptr()); });
   m.def("set_trace_hook", [](const py::function& hook) { oneop::set_trace_hook(hook.ptr()); });
+  m.def("set_empty_list_hook",
+        [](const py::function& hook) { oneop::set_empty_list_hook(hook.ptr()); });
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));
   m.def("pending", [] { return oneop::Registry::global().pending(); });

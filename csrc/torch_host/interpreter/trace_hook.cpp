@@ -6,14 +6,32 @@
 namespace oneop {
 namespace {
 
-PyObject* trace_hook = nullptr;  // read and written with the GIL held
+// Read and written with the GIL held.
+PyObject* trace_hook = nullptr;
+PyObject* empty_list_hook = nullptr;
+
+void set_hook(PyObject** hook, PyObject* by) {
+  PyObject* before = *hook;
+  *hook = Py_NewRef(by);
+  Py_XDECREF(before);
+}
 
 }  // namespace
 
-void set_trace_hook(PyObject* hook) {
-  PyObject* before = trace_hook;
-  trace_hook = Py_NewRef(hook);
-  Py_XDECREF(before);
+void set_trace_hook(PyObject* hook) { set_hook(&trace_hook, hook); }
+
+void set_empty_list_hook(PyObject* hook) { set_hook(&empty_list_hook, hook); }
+
+void tell_empty_list(const std::string& op, const std::string& attr) {
+  const Gil gil;
+  if (empty_list_hook == nullptr) {
+    return;
+  }
+  PyObject* returned = PyObject_CallFunction(empty_list_hook, "ss", op.c_str(), attr.c_str());
+  if (returned == nullptr) {
+    throw raised_error("op \"" + op + "\": it cannot be traced", Source{});
+  }
+  Py_DECREF(returned);
 }
 
 void tell_traced(const std::string& name) {

@@ -161,8 +161,12 @@ std::vector<at::Tag> schema_tags(const c10::FunctionSchema& schema, uint32_t fla
   // right for every kernel: one that needs contiguous tensors gets copies from the call itself.
   bool has_dtype_default = false;
   for (const c10::Argument& argument : schema.arguments()) {
-    has_dtype_default |= argument.default_value().has_value() &&
-                         argument.real_type()->kind() == c10::TypeKind::ScalarTypeType;
+    c10::TypePtr type = argument.real_type();
+    if (const auto optional = type->cast<c10::OptionalType>()) {
+      type = optional->getElementType();
+    }
+    has_dtype_default |=
+        argument.default_value().has_value() && type->kind() == c10::TypeKind::ScalarTypeType;
   }
   const bool any_strides = (flags & ONEOP_OP_NON_CONTIGUOUS) != 0;
   std::vector<at::Tag> tags = {at::Tag::pt2_compliant_tag, has_dtype_default && !any_strides

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.errors import ArgumentError, OpNotFoundError, described
+from oneop.runtime.aot_packages import refuse_in_packages
 from oneop.runtime.modes import untraced, without_modes
 from oneop.runtime.traced_calls import TraceNames, traced_call
 from oneop.settings import settings
@@ -57,6 +58,7 @@ def _load_core() -> Any:
         try:
             module.set_traced_call(traced_call)
             module.set_schema_hook(_follow_schemas)
+            module.set_empty_list_hook(refuse_in_packages)
             _apply_setting("cpu_fallback")
             _apply_setting("sync_kernels")
             done = 0
