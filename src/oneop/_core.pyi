@@ -1,5 +1,6 @@
 """Types of the C++ core. It is built into the cache, see `oneop.runtime.core`."""
 
+import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
@@ -82,6 +83,9 @@ class Op:
     overload: Any
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
     # oneop.authoring adds these.
+    @typing.overload
+    def register_kernel(self, device: F, /) -> F: ...
+    @typing.overload
     def register_kernel(
         self,
         device: str | Sequence[str] | None = None,

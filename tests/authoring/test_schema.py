@@ -38,10 +38,9 @@ def test_unnamed_outputs():
     "text, problem",
     [
         ("f Tensor x", "expected name(inputs, *, attributes) -> outputs"),
-        ("f(Tensor x, float a) -> Tensor", "attributes come after a *, and are given by name"),
         ("f(*, Tensor x) -> Tensor", "inputs come before it"),
         ("f(Tensor x, *, quaternion q) -> Tensor", "there is no attribute type quaternion"),
-        ("f(Tensor x, *, int? q) -> Tensor", "an attribute always has a value"),
+        ("f(Tensor x, *, int q=None) -> Tensor", "only an optional attribute may be None; write int? q=None"),
         ("f(Tensor(a!) x) -> Tensor(a!)", "write -> ()"),
         ("f(Tensor(a) x) -> Tensor", "is a view"),
         ("f(Tensor x, *, int q=x+1) -> Tensor", "is no literal of type int"),

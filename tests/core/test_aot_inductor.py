@@ -29,7 +29,7 @@ ATTRIBUTES = {
     "str?": ("None", ""),
     "dtype?": ("float64", None),
     "int[]?": ("None", [0]),
-    "float[]?": ("[0.5]", None),
+    "float[]?": ("None", []),
 }
 
 

@@ -308,7 +308,7 @@ void note_empty_lists(const Layout& layout, const c10::IValue* args) {
   const std::vector<AttrDef>& attrs = layout.op->attrs;
   for (size_t i = 0; i < attrs.size(); ++i) {
     const c10::IValue& value = args[layout.first_attr + i];
-    if (attrs[i].is_optional && value.isList() && value.toListRef().empty()) {
+    if (attrs[i].is_optional && value.isIntList() && value.toListRef().empty()) {
       tell_empty_list(layout.op->name, attrs[i].name);
     }
   }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 import torch
 
 from oneop.authoring import book, grad
+from oneop.authoring.annotations import has_body, schema_of_function
 from oneop.authoring.binding import Source, source_of, source_of_caller
 from oneop.authoring.kernels import inline
 from oneop.authoring.kernels import register as kernels
@@ -26,9 +28,33 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class _Options(TypedDict, total=False):
+    """The arguments of `define` beside the schema, for type checkers."""
+
+    infer: str | None
+    sbp: str | Sequence[_Written] | None
+    differentiable: bool
+    any_strides: bool
+    cpu_only: bool
+    random: bool
+    side_effect: bool
+    asks_part: bool
+    size_attrs: Mapping[str, str] | None
+    mutates: Collection[str]
+    doc: str
+
+
+@overload
+def define(schema: str | Callable[..., Any], **options: Unpack[_Options]) -> Op: ...
+
+
+@overload
+def define(schema: None = None, **options: Unpack[_Options]) -> Callable[[Callable[..., Any]], Op]: ...
+
+
 @untraced
 def define(
-    schema: str,
+    schema: str | Callable[..., Any] | None = None,
     *,
     infer: str | None = None,
     sbp: str | Sequence[_Written] | None = None,
@@ -39,14 +65,16 @@ def define(
     side_effect: bool = False,
     asks_part: bool = False,
     size_attrs: Mapping[str, str] | None = None,
+    mutates: Collection[str] = (),
     doc: str = "",
-) -> Op:
-    """Define an op and return it.
+) -> Op | Callable[[Callable[..., Any]], Op]:
+    """Define an op and return it; as `@oneop.define` or `@oneop.define(infer=...)` from an annotated function.
 
     Args:
         schema: as torch writes them, `leaky_relu(Tensor x, *, float alpha=0.01) -> Tensor y`: inputs (`Tensor`,
-            `Tensor?`, `Tensor[]`, `Tensor[2]`, `Tensor(a!)` for one that is changed in place), a star, attributes,
-            outputs.
+            `Tensor?`, `Tensor[]`, `Tensor[2]`, `Tensor(a!)` for one that is changed in place), attributes (`int`,
+            `float[]`, `str?`; those after a star are given by name only), outputs. Or a function with annotations,
+            `def scale(x: Tensor, k: int = 2) -> Tensor`; its body, if it has one, is the op's kernel of language torch.
         infer: what the outputs are: "same_shape" (that of the inputs), "elementwise", "broadcast", "reduce", or axes
             such as "b k, k n -> b n". All but the first also say that parts of the inputs give parts of the outputs;
             brackets mark axes along which that is not so: "a [b] -> a [b]". Otherwise write a function:
@@ -64,27 +92,58 @@ def define(
         asks_part: kernels ask `oneop.sharding.part()` which part of the tensors they have.
         size_attrs: attributes that hold sizes, {"rows": "y[0]"} for the size of an axis of a tensor, {"shape": "y"}
             for its shape: on many devices each gets those of its part. Names in an axes line need not be repeated.
-        doc: the docstring.
+        mutates: with a function, the inputs that it changes in place. A schema says it by `Tensor(a!)`.
+        doc: the docstring; by default that of the function.
 
     Raises:
         RegistrationError: the schema cannot be read.
         DuplicateOpError: an op of this name is defined elsewhere. The same file may define an op again with the same
             schema, a notebook with any.
     """
-    return define_at(
-        source_of_caller(1),
-        schema,
-        infer=infer,
-        sbp=sbp,
-        differentiable=differentiable,
-        any_strides=any_strides,
-        cpu_only=cpu_only,
-        random=random,
-        side_effect=side_effect,
-        asks_part=asks_part,
-        size_attrs=size_attrs,
-        doc=doc,
-    )
+    source = source_of_caller(1)
+
+    def define_text(text: str, doc: str = doc) -> Op:
+        return define_at(
+            source,
+            text,
+            infer=infer,
+            sbp=sbp,
+            differentiable=differentiable,
+            any_strides=any_strides,
+            cpu_only=cpu_only,
+            random=random,
+            side_effect=side_effect,
+            asks_part=asks_part,
+            size_attrs=size_attrs,
+            doc=doc,
+        )
+
+    @untraced
+    def define_function(function: Callable[..., Any]) -> Op:
+        op = define_text(schema_of_function(function, mutates, source), doc or inspect.getdoc(function) or "")
+        if has_body(function):
+            kernels.register(
+                op.__name__,
+                function,
+                device=None,
+                dtypes=None,
+                priority=0,
+                when=None,
+                language="torch",
+                caller=source,
+            )
+        return op
+
+    if schema is None:
+        return define_function
+    if inspect.isfunction(schema):
+        return define_function(schema)
+    if mutates:
+        raise RegistrationError(
+            f'schema "{schema}": mutates is for annotated functions; write Tensor(a!) for an input that is changed\n'
+            f"  at {source}"
+        )
+    return define_text(schema)  # type: ignore[arg-type]  # anything else is refused with its text
 
 
 def define_at(
@@ -183,8 +242,8 @@ def register_kernel(
     priority: int = 0,
     when: Callable[..., Any] | None = None,
     language: str = "numpy",
-) -> Callable[[F], F]:
-    """Register the decorated function as a kernel.
+) -> Any:
+    """Register the decorated function as a kernel; `@op.register_kernel` alone registers one in numpy for the CPU.
 
     It takes the inputs by position, and by name those attributes it wants. One that takes `out` writes into the given
     array (or tuple of arrays) and returns None; otherwise its results are checked and copied.
@@ -198,13 +257,14 @@ def register_kernel(
         language: "numpy", "torch", "numba" or "triton".
     """
     caller = source_of_caller(1)
+    is_alone = callable(device)  # then it is the function itself
 
     @untraced
     def register(function: F) -> F:
         kernels.register(
             _name(op),
             function,
-            device=device,
+            device=None if is_alone else device,
             dtypes=dtypes,
             priority=priority,
             when=when,
@@ -213,7 +273,7 @@ def register_kernel(
         )
         return function
 
-    return register
+    return register(device) if is_alone else register  # type: ignore[type-var]
 
 
 @untraced

@@ -8,9 +8,9 @@ from oneop.errors import ArgumentError
 
 
 def refuse_in_packages(op: str, attr: str) -> None:
-    """Refuse an empty list as the value of an optional attribute while AOTInductor makes a package.
+    """Refuse an empty list of ints as the value of an optional attribute while AOTInductor makes a package.
 
-    Its run-time passes None where the package has an empty list, and here None is another value. Everything else that
+    Its run-time passes None where the package has such a list, and here None is another value. Everything else that
     torch makes of a trace keeps the two apart.
     """
     virtualized = sys.modules.get("torch._inductor.virtualized")
