@@ -20,7 +20,7 @@ def test_attribute_types_are_those_of_the_header():
     def in_words(name):
         return name.lower().replace("list_", "list of ").replace("complex_double", "complex")
 
-    header = {in_words(name): code for name, code in codes("ONEOP_ATTR").items()}
+    header = {in_words(name): code for name, code in codes("ONEOP_ATTR").items() if name != "NONE"}  # a value, no type
     assert {kind.name: kind.code for kind in ATTR_TYPES} == header
 
 

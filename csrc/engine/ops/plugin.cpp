@@ -32,8 +32,8 @@ AttrDef read_attr(const oneop_attr_def* def) {
   attr.name = text(abi.name);
   attr.type = abi.type;
   attr.has_default = abi.has_default != 0;
-  attr.is_optional = (abi.flags & ONEOP_ATTR_OPTIONAL) != 0;
-  attr.is_positional = (abi.flags & ONEOP_ATTR_POSITIONAL) != 0;
+  attr.is_optional = (abi.flags & ONEOP_ATTRDEF_OPTIONAL) != 0;
+  attr.is_positional = (abi.flags & ONEOP_ATTRDEF_POSITIONAL) != 0;
   if (attr.has_default) {
     attr.default_value = AttrValue::copy_of(abi.default_value);
   }

@@ -22,30 +22,31 @@ void set_trace_hook(PyObject* hook) { set_hook(&trace_hook, hook); }
 
 void set_empty_list_hook(PyObject* hook) { set_hook(&empty_list_hook, hook); }
 
-void tell_empty_list(const std::string& op, const std::string& attr) {
-  const Gil gil;
-  if (empty_list_hook == nullptr) {
-    return;
-  }
-  PyObject* returned = PyObject_CallFunction(empty_list_hook, "ss", op.c_str(), attr.c_str());
+namespace {
+
+void check_hook(PyObject* returned, const std::string& op) {
   if (returned == nullptr) {
-    throw raised_error("op \"" + op + "\": it cannot be traced", Source{});
+    throw raised_error(op.empty() ? "function of a library: it cannot be traced"
+                                  : "op \"" + op + "\": it cannot be traced",
+                       Source{});
   }
   Py_DECREF(returned);
 }
 
+}  // namespace
+
 void tell_traced(const std::string& name) {
   const Gil gil;
-  if (trace_hook == nullptr) {
-    return;
+  if (trace_hook != nullptr) {
+    check_hook(PyObject_CallFunction(trace_hook, "s", name.c_str()), name);
   }
-  PyObject* returned = PyObject_CallFunction(trace_hook, "s", name.c_str());
-  if (returned == nullptr) {
-    throw raised_error(name.empty() ? "function of a library: it cannot be traced"
-                                    : "op \"" + name + "\": it cannot be traced",
-                       Source{});
+}
+
+void tell_empty_list(const std::string& op, const std::string& attr) {
+  const Gil gil;
+  if (empty_list_hook != nullptr) {
+    check_hook(PyObject_CallFunction(empty_list_hook, "ss", op.c_str(), attr.c_str()), op);
   }
-  Py_DECREF(returned);
 }
 
 }  // namespace oneop

@@ -52,6 +52,7 @@ def define(schema: str | Callable[..., Any], **options: Unpack[_Options]) -> Op:
 def define(schema: None = None, **options: Unpack[_Options]) -> Callable[[Callable[..., Any]], Op]: ...
 
 
+# long: an argument a line, in its signature, its docstring and its call.
 @untraced
 def define(
     schema: str | Callable[..., Any] | None = None,

@@ -468,8 +468,8 @@ typedef struct oneop_arg_def {
 
 /* oneop_attr_def.flags */
 enum {
-  ONEOP_ATTR_OPTIONAL = 1,  /* the value may be ONEOP_ATTR_NONE, in calls and as the default */
-  ONEOP_ATTR_POSITIONAL = 2 /* calls may give it by position, after the inputs */
+  ONEOP_ATTRDEF_OPTIONAL = 1,  /* the value may be ONEOP_ATTR_NONE, in calls and as the default */
+  ONEOP_ATTRDEF_POSITIONAL = 2 /* calls may give it by position, after the inputs */
 };
 
 typedef struct oneop_attr_def {

@@ -264,7 +264,7 @@ class DerivedFunctor {
     attrs->Put<T>(attr.name, ValueTraits<T>::Read(value));
   }
   static void PutAttr(const oneop_attr_def& attr, const oneop_value& value, AttrStore* attrs) {
-    if (value.kind == ONEOP_VALUE_NONE && (attr.flags & ONEOP_ATTR_OPTIONAL) != 0) {
+    if (value.kind == ONEOP_VALUE_NONE && (attr.flags & ONEOP_ATTRDEF_OPTIONAL) != 0) {
       return attrs->Put<std::optional<int64_t>>(attr.name, std::nullopt);
     }
     switch (attr.type) {

@@ -116,7 +116,7 @@ class OpRegistry {
   OpRegistry& Attr(std::string_view name, const T& value) {
     using Kept = ::oneop::sdk::AttrCppType<T>;
     oneop_attr_def* attr = NewAttr(name, ::oneop::sdk::AttrTraits<Kept>::kType);
-    attr->flags = ::oneop::sdk::IsOptional<Kept>::value ? ONEOP_ATTR_OPTIONAL : 0;
+    attr->flags = ::oneop::sdk::IsOptional<Kept>::value ? ONEOP_ATTRDEF_OPTIONAL : 0;
     SetDefault(attr, value);
     return *this;
   }

@@ -1,0 +1,128 @@
+"""Every form of torch.library's schemas is accepted, or refused with a reason and what to write instead.
+
+docs/schema_forms.md is the table that this test makes. To write it again: python tests/authoring/test_schema_forms.py
+"""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import oneop
+from oneop.errors import RegistrationError
+from oneop.registry import isolated
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "schema_forms.md"
+
+#: What torch.library.define takes, by kind: (schema, what to write where oneop refuses it).
+FORMS = {
+    "Inputs": [
+        ("f(Tensor x) -> Tensor", ""),
+        ("f(Tensor x, Tensor y) -> Tensor", ""),
+        ("f(Tensor? x) -> Tensor", ""),
+        ("f(Tensor x, Tensor? y=None) -> Tensor", ""),
+        ("f(Tensor[] xs) -> Tensor", ""),
+        ("f(Tensor[2] xs) -> Tensor", ""),
+        ("f(Tensor?[] xs) -> Tensor", "`Tensor[] xs`, and a mask or positions as an attribute"),
+        ("f(Tensor x, *, Tensor y) -> Tensor", "`f(Tensor x, Tensor y)`: inputs may be given by name as well"),
+    ],
+    "Inputs that are changed, and views": [
+        ("f(Tensor(a!) x) -> ()", ""),
+        ("f(Tensor(a!)[] xs) -> ()", ""),
+        ("f(Tensor(a!) x) -> Tensor(a!)", "`-> ()`; the caller has the tensor"),
+        ("f(Tensor(a) x) -> Tensor(a)", "return a copy; torch's compilers take no views of custom ops"),
+        (
+            "f(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
+            "`f(Tensor x) -> Tensor`, and `f_(Tensor(a!) out, Tensor x) -> ()`",
+        ),
+    ],
+    "Attributes": [
+        *((f"f(Tensor x, *, {kind} k) -> Tensor", "") for kind in ("int", "float", "bool", "str", "complex")),
+        ("f(Tensor x, *, SymInt k) -> Tensor", ""),
+        ("f(Tensor x, *, ScalarType k) -> Tensor", ""),
+        ("f(Tensor x, *, Scalar k) -> Tensor", "`float k`, or `complex k`"),
+        ("f(Tensor x, *, Device k) -> Tensor", "nothing: the inputs say where it runs"),
+        ("f(Tensor x, *, Layout k) -> Tensor", "`str k`"),
+        ("f(Tensor x, *, MemoryFormat k) -> Tensor", "`str k`"),
+        ("f(Tensor x, *, Generator? k) -> Tensor", "`define(..., random=True)`: kernels draw from torch's generator"),
+    ],
+    "Lists": [
+        *((f"f(Tensor x, *, {kind}[] k) -> Tensor", "") for kind in ("int", "SymInt", "float", "str", "ScalarType")),
+        ("f(Tensor x, *, bool[] k) -> Tensor", "`int[] k` of zeros and ones"),
+        ("f(Tensor x, *, complex[] k) -> Tensor", "`float[] k`, real and imaginary parts in turn"),
+        ("f(Tensor x, *, int[2] k) -> Tensor", "`int[] k`, and its length in `register_check`"),
+        ("f(Tensor x, *, int[][] k) -> Tensor", "`shape[] k`"),
+    ],
+    "Optional attributes": [
+        *(
+            (f"f(Tensor x, *, {kind}? k=None) -> Tensor", "")
+            for kind in ("int", "float", "bool", "str", "ScalarType", "int[]", "float[]")
+        ),
+        ("f(Tensor x, *, int? k) -> Tensor", ""),
+        ("f(Tensor x, *, int k=None) -> Tensor", "`int? k=None`"),
+    ],
+    "Defaults and positions": [
+        ("f(Tensor x, int k) -> Tensor", ""),
+        ("f(Tensor x, int k=2, float s=1.0) -> Tensor", ""),
+        ("f(Tensor x, *, int[] k=[1, 2]) -> Tensor", ""),
+        ('f(Tensor x, *, str k="mean") -> Tensor', ""),
+        ("f(Tensor x, int k=2, Tensor? y=None) -> Tensor", "`f(Tensor x, Tensor? y=None, int k=2)`"),
+        ("f(int k, Tensor x) -> Tensor", "`f(Tensor x, int k)`"),
+    ],
+    "Results": [
+        ("f(Tensor x) -> Tensor y", ""),
+        ("f(Tensor x) -> (Tensor a, Tensor b)", ""),
+        ("f(Tensor x) -> ()", ""),
+        ("f(Tensor x) -> Tensor[]", ""),
+        ("f(Tensor x) -> Tensor?", ""),
+        ("f(Tensor x) -> int", "`-> Tensor` of one element"),
+        ("f(Tensor x) -> (Tensor, float)", "`-> (Tensor, Tensor)`, the second of one element"),
+    ],
+}
+
+HEAD = """# Schemas: what is accepted
+
+`oneop.define` reads schemas as torch.library writes them. This table is made by
+[a test](../tests/authoring/test_schema_forms.py) that tries every form: it is accepted, or refused. The last column
+says what to write instead.
+"""
+
+
+def outcome(schema):
+    """Return "" if it is accepted, else what is said."""
+    with isolated():
+        try:
+            oneop.define(schema)
+        except RegistrationError as error:
+            text = str(error)
+            assert text.startswith(f'schema "{schema}": '), text
+            return text.removeprefix(f'schema "{schema}": ').splitlines()[0]
+    return ""
+
+
+def page():
+    lines = [HEAD]
+    for title, forms in FORMS.items():
+        lines += [f"## {title}", "", "| schema | | write instead |", "|---|---|---|"]
+        lines += [
+            f"| `{schema}` | {'refused' if outcome(schema) else 'accepted'} | {other} |" for schema, other in forms
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("schema, other", [form for forms in FORMS.values() for form in forms])
+def test_each_is_accepted_or_has_an_alternative(schema, other):
+    assert bool(outcome(schema)) == bool(other)
+    library = torch.library.Library("schema_forms", "FRAGMENT")
+    library.define(
+        schema.replace("f(", "f_0(", 1) if "k=None" not in schema or "?" in schema else "f_0(Tensor x) -> Tensor"
+    )
+
+
+def test_the_page_says_what_was_seen():
+    assert PAGE.read_text() == page(), "python tests/authoring/test_schema_forms.py"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
