@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import oneop
-from oneop.authoring.annotations import schema_of_function
+from oneop.authoring.annotations import has_body, schema_of_function
 from oneop.authoring.binding import Source
 from oneop.authoring.schema import parse_schema
 from oneop.errors import RegistrationError
@@ -51,6 +51,34 @@ def test_a_function_without_a_body_only_defines():
     assert an_sum([torch.ones(2), torch.ones(2)]).tolist() == [2.0, 2.0]
     assert an_sum([torch.ones(2)], torch.full((2,), 3.0)).tolist() == [3.0, 3.0]
     assert callable(kernel) and get_op("an_sum").kernels[0].language == "numpy"
+
+
+def nothing(x: Tensor) -> Tensor: ...
+
+
+def only_text(x: Tensor) -> Tensor:
+    """Say what it will be."""
+
+
+def passes(x: Tensor) -> Tensor:
+    pass
+
+
+def itself(x: Tensor) -> Tensor:
+    return x
+
+
+def chosen(x: Tensor, k: int = 2) -> Tensor:
+    return x * k if k else x
+
+
+def fails(x: Tensor) -> Tensor:
+    raise NotImplementedError
+
+
+def test_what_is_a_body():
+    bodies = [has_body(function) for function in (nothing, only_text, passes, itself, chosen, fails)]
+    assert bodies == [False, False, False, True, True, True]
 
 
 def test_what_changes_in_place_and_several_outputs():

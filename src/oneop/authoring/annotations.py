@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import types
 import typing
@@ -112,7 +113,12 @@ def _text(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) and not typing.get_args(annotation) else str(annotation)
 
 
+#: What a function that does nothing is compiled to.
+_NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}
+
+
 def has_body(function: Callable[..., Any]) -> bool:
     """Tell whether a function does anything: `def f(x: Tensor) -> Tensor: ...` only says what it takes."""
-    code = getattr(function, "__code__", None)
-    return code is None or bool(code.co_names) or set(code.co_consts) - {None, function.__doc__} != set()
+    steps = list(dis.get_instructions(function))
+    constants = {step.argval for step in steps if step.opname in ("LOAD_CONST", "RETURN_CONST")}
+    return not ({step.opname for step in steps} <= _NOTHING and constants <= {None, function.__doc__})
