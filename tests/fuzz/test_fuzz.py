@@ -9,7 +9,7 @@ CHEAP = [route for route in ROUTES.values() if route.cost == 1]
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch's compilers
 
 
-@pytest.mark.parametrize("first", range(0, 240, 40))
+@pytest.mark.parametrize("first", range(120, 240, 40))  # those before are run below
 def test_cheap_routes(first):
     tally = run_campaign(first, 40, most=1)
     assert not tally.failures, "\n".join(tally.failures)
@@ -33,6 +33,7 @@ def test_slow_routes(name):
 def test_every_feature_meets_every_cheap_route():
     """The table that the documentation relies on has no gap among the features of ops."""
     tally = run_campaign(0, 120, most=1)
+    assert not tally.failures, "\n".join(tally.failures)
     features = {"numpy", "torch", "c++", "functor", "plain", "changing", "effect", "optional", "list"}
     missing = [
         (feature, route.name)

@@ -16,17 +16,30 @@ MAGNITUDES = (1.0, 1e-3, 1e4, 1e-7, 1e8)
 _MOST_VALUES = 8
 
 
+#: What integers are multiplied by, where they may be: in this order, until the op refuses or outputs grow.
+INTEGER_MAGNITUDES = (100.0, 1e4, 1e5, 1e8)
+
+
 def samples_of(call: Call, rtol: float | None) -> list[Sample]:
     """Return runs on the whole inputs; those that the op refuses are left out. The first is on the inputs as given."""
     ways: list[tuple[torch.dtype | None, float, int, bool]] = [(None, 1.0, 1, False), (None, 1.0, -1, False)]
-    ways += [(None, magnitude, 1, False) for magnitude in MAGNITUDES[1:]]
+    takes_integers = _takes_any_integers(call)
+    if not takes_integers:
+        ways += [(None, magnitude, 1, False) for magnitude in MAGNITUDES[1:]]
     ways.append((None, 1.0, 1, True))
     if any(t.dtype in (torch.float32, torch.float16, torch.bfloat16) for t in call.tensors):
         ways += [(torch.float64, magnitude, 1, False) for magnitude in MAGNITUDES[:3]]
-    if _takes_any_integers(call):
-        ways += [(None, magnitude, 1, False) for magnitude in (100.0, 1e5)]
-    drawn = (_sample(call, dtype, magnitude, sign, is_shuffled, rtol) for dtype, magnitude, sign, is_shuffled in ways)
+    drawn = [_sample(call, dtype, magnitude, sign, is_shuffled, rtol) for dtype, magnitude, sign, is_shuffled in ways]
+    for magnitude in INTEGER_MAGNITUDES if takes_integers else ():
+        sample = _sample(call, None, magnitude, 1, False, rtol)
+        if sample is None or (drawn[0] is not None and _elements(sample) > _elements(drawn[0])):
+            break  # a count of each value, say: with larger ones it would fill the memory
+        drawn.append(sample)
     return [sample for sample in drawn if sample is not None]
+
+
+def _elements(sample: Sample) -> int:
+    return sum(output.numel() for output in sample.outputs)
 
 
 def _takes_any_integers(call: Call) -> bool:
