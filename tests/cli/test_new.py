@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from oneop._build.cache import cache_root
 from oneop.cli.new import project_files
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,7 @@ def test_project_passes_its_check(oneop, process, tmp_path, kind):
 
 
 def test_project_benches_and_builds_a_wheel(oneop, process, tmp_path):
-    oneop("new", "fresh_wheel", "--dir", tmp_path, "--grad")
+    oneop("new", "fresh_wheel", "--dir", tmp_path, "--grad", "--ods")
     folder = tmp_path / "fresh_wheel"
     result = process("bench", "--sizes", "1000", "--seconds", "0.02", "--plot", "p.svg", cwd=folder)
     assert result.returncode == 0 and "✓" in result.stdout and (folder / "p.svg").is_file(), result.stderr
@@ -46,6 +47,8 @@ def test_project_benches_and_builds_a_wheel(oneop, process, tmp_path):
         names = archive.namelist()
         archive.extractall(tmp_path / "installed")
     assert "fresh_wheel/fresh_wheel.so" in names and "fresh_wheel/fresh_wheel.cpp" in names
+    content = (tmp_path / "installed/fresh_wheel/fresh_wheel.so").read_bytes()
+    assert not [path for path in (tmp_path, ROOT, cache_root()) if str(path).encode() in content]
     program = (
         "import torch, oneop; print(oneop.ops.fresh_wheel(torch.ones(2)).shape);"
         "print(oneop.get_op('fresh_wheel').source.library)"
