@@ -36,6 +36,8 @@ def test_wheel_brings_the_op(tmp_path):
         content = file.read_bytes() if file.is_file() else b""
         for path in (tmp_path, ROOT, cache_root()):
             assert str(path).encode() not in content, f"{file.relative_to(installed)} contains {path}"
+    assert (installed / "oneop-stubs/py.typed").read_text() == "partial\n"
+    assert "def fast_gelu(x: Tensor) -> Tensor:" in (installed / "oneop-stubs/ops.pyi").read_text()
     assert b"fast_gelu/fast_gelu.cpp" in (installed / "fast_gelu/fast_gelu.so").read_bytes()
     env["PYTHONPATH"] = f"{installed}:{ROOT / 'src'}"
     run = subprocess.run(

@@ -7,19 +7,21 @@ from collections.abc import Sequence
 
 from oneop.model.attributes import BY_NAME
 from oneop.registry import ArgDef, AttrDef, OpDef
+from oneop.stub_package import OTHERS
 
 HEAD = "# Made by `oneop gen`; do not edit.\n"
 
 
 def stubs(ops: Sequence[OpDef]) -> str:
     """Return the text of a `.pyi` with a function for each op."""
-    lines = [HEAD, "from collections.abc import Sequence", "", "import torch", "from torch import Tensor", ""]
+    lines = [HEAD, "from collections.abc import Sequence", "from typing import Any", ""]
+    lines += ["import torch", "from torch import Tensor", ""]
     for op in ops:
         parameters = [_input(arg, all(later.is_optional for later in op.inputs[i:])) for i, arg in enumerate(op.inputs)]
         parameters += ["*", *(_attribute(attr) for attr in op.attrs)] if op.attrs else []
         lines.append(f"def {_safe(op.name)}({', '.join(parameters)}) -> {_result(op)}:")
         lines += [f'    """{op.schema}"""', ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *OTHERS])
 
 
 def _safe(name: str) -> str:

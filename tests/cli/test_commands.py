@@ -90,9 +90,10 @@ def test_target_that_is_nothing(oneop, tmp_path, monkeypatch):
 def test_gen_and_its_check(oneop, leaky_relu, tmp_path):
     assert oneop("gen", leaky_relu, "-o", tmp_path, "--check")[0] == 1
     status, out, _ = oneop("gen", leaky_relu, "-o", tmp_path)
-    assert status == 0 and len(out.splitlines()) == 4
+    assert status == 0 and len(out.splitlines()) == 5
     assert oneop("gen", leaky_relu, "-o", tmp_path, "--check")[0] == 0
-    stubs = (tmp_path / "ops.pyi").read_text()
+    assert (tmp_path / "oneop-stubs/py.typed").read_text() == "partial\n"
+    stubs = (tmp_path / "oneop-stubs/ops.pyi").read_text()
     assert "def leaky_relu(x: Tensor, *, alpha: float = ...) -> Tensor:" in stubs
     compile(stubs, "ops.pyi", "exec")
     page = (tmp_path / "leaky_relu.md").read_text()
@@ -109,15 +110,16 @@ def test_gen_of_functions_and_of_definitions(oneop, tmp_path):
     # In a process of its own: another test may have loaded these functions already.
     command = [sys.executable, "-m", "oneop", "gen", library, "-o", tmp_path / "loaded"]
     assert subprocess.run(command, check=False).returncode == 0
-    stubs = (tmp_path / "loaded/_C.pyi").read_text()
+    stubs = (tmp_path / "loaded/oneop-stubs/_C.pyi").read_text()
     assert "def more_noise(x: Tensor, *, generator: torch.Generator | None = ...) -> Tensor:" in stubs
     assert "Twice x." in stubs
     assert subprocess.run([*command, "--check"], check=False).returncode == 0
     status, out, err = oneop("gen", folder / "ops.td", folder / "api.yaml", "-o", tmp_path / "read")
-    assert status == 0 and [Path(line).name for line in out.split()] == ["ops.pyi", "_C.pyi"], err
-    assert "def fn_leaky(x: Tensor, alpha: float = ...) -> Tensor:" in (tmp_path / "read/_C.pyi").read_text()
-    compile((tmp_path / "read/ops.pyi").read_text(), "ops.pyi", "exec")
-    (tmp_path / "read/_C.pyi").write_text("old")
+    assert status == 0 and [Path(line).name for line in out.split()] == ["ops.pyi", "_C.pyi", "py.typed"], err
+    read = tmp_path / "read/oneop-stubs"
+    assert "def fn_leaky(x: Tensor, alpha: float = ...) -> Tensor:" in (read / "_C.pyi").read_text()
+    compile((read / "ops.pyi").read_text(), "ops.pyi", "exec")
+    (read / "_C.pyi").write_text("old")
     status, _, err = oneop("gen", folder / "ops.td", folder / "api.yaml", "-o", tmp_path / "read", "--check")
     assert status == 1 and "_C.pyi is old" in err
     status, _, err = oneop("gen", folder / "ops.td", "leaky_relu")

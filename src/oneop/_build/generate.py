@@ -49,12 +49,14 @@ def generate(
     from oneop.ods import read_ops
     from oneop.ods.cpp import generate_cpp
     from oneop.ods.explain import explain
+    from oneop.stub_package import stub_package
 
     ops = [op for file in ods for op in read_ops(file, include_dirs, defines)]
     functions = [function for file in functional for function in read_yaml(file)]
     texts = generate_cpp(ops) if ods else {}
     texts |= generate_functions(functions) if functional else {}
-    texts |= {"stubs/oneop/ops.pyi": op_stubs(ops), "stubs/oneop/_C.pyi": function_stubs(functions)}
+    stubs = stub_package({"ops.pyi": op_stubs(ops), "_C.pyi": function_stubs(functions)})
+    texts |= {f"stubs/{path}": text for path, text in stubs.items()}
     folder = _keep(name, texts)
     sources = tuple(folder / text for text in texts if text.endswith(".cpp"))
     return Generated(sources=sources, folder=folder, explain=partial(explain, ops=ops))

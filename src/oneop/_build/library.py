@@ -41,7 +41,7 @@ class Library:
     build_seconds: float  # what the build took when it was made
     cached: bool
     sources: tuple[Path, ...]
-    stubs: Path | None = None  # a folder with oneop/_C.pyi and oneop/ops.pyi, where definitions were given
+    stubs: Path | None = None  # a folder with the package oneop-stubs, where definitions were given
 
     def __fspath__(self) -> str:
         """Return the path of the shared object."""
