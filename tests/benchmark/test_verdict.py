@@ -1,5 +1,7 @@
 """Figures in words."""
 
+from dataclasses import replace
+
 import pytest
 
 from oneop.benchmark import BenchResult, verdict
@@ -40,7 +42,10 @@ def result_of(op, reference=None, copy=1e-6, *, call=1e-9, spread=0.0, matches=N
         (result_of(1e-6, 2e-6, call=0.9e-6), "forward: 2.0x faster than the reference at 10,000 elements; call-bound"),
         (result_of(1e-5, 2e-5, call=None), "forward: 2.0x faster than the reference at 10,000 elements"),
         (result_of(1e-5), "forward: 10 us at 10,000 elements, with no reference to compare with; compute-bound"),
-        (result_of(1e-5, 1.2e-5, spread=0.2), "forward: as fast as the reference at 10,000 elements; compute-bound"),
+        (
+            result_of(1e-5, 1.2e-5, spread=0.2),
+            "forward: 1.2x faster than the reference at 10,000 elements; compute-bound",
+        ),
         (result_of(1e-5, 3e-5, spread=0.4, elements=1), "forward: 3.0x faster than the reference at 1 element"),
         (result_of(1e-5, 1e-5, matches=False), "forward: the result differs from the reference at 10,000 elements"),
     ],
@@ -49,6 +54,12 @@ def test_sentences(result, text):
     [sentence] = verdict(result)
     assert sentence.startswith(text)
     assert sentence.endswith("(noisy)") == result.rows[0].is_noisy
+
+
+def test_least_times_are_compared():
+    result = result_of(2e-6, 1e-6)
+    rows = tuple(replace(row, seconds=row.seconds * (9 if row.what == "op" else 1)) for row in result.rows)
+    assert verdict(replace(result, rows=rows))[0].startswith("forward: 2.0x slower than the reference")
 
 
 def test_lines_fit_a_terminal_and_mark_what_is_noisy():

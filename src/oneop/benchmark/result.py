@@ -65,9 +65,12 @@ class BenchResult:
         return None
 
     def ratio(self, row: Row, to: str) -> float | None:
-        """Return how many times the median time of another contender a row takes, or None if it was not measured."""
+        """Return how many times the time of another contender a row takes, or None if it was not measured.
+
+        The least times are compared: what else runs on the machine adds to medians, and not evenly.
+        """
         other = self.find(row.direction, to, row.elements)
-        return None if other is None else row.seconds / other.seconds
+        return None if other is None else row.minimum / other.minimum
 
     @property
     def ok(self) -> bool:

@@ -111,7 +111,7 @@ def _call_seconds(domain: Domain, choice: Choice, least: int, seconds: float) ->
         return {}
     contests = [contest for contest in (forward_contest(case), backward_contest(case)) if contest is not None]
     return {
-        row.direction: row.seconds
+        row.direction: row.minimum
         for contest in contests
         for row in _rows(case, replace(contest, calls={"op": contest.calls["op"]}), seconds)
     }

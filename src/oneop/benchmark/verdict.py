@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oneop.benchmark.result import BACKWARD, FORWARD, BenchResult, Row, time_text
 
-#: Medians closer than this part of each other are alike, whatever the spread.
+#: Least times closer than this part of each other are alike.
 ALIKE = 0.05
 
 
@@ -30,9 +30,8 @@ def sentence(result: BenchResult, row: Row) -> str:
 
 
 def _ratio_text(row: Row, reference: Row) -> str:
-    ratio = row.seconds / reference.seconds
-    blur = (row.spread / row.seconds + reference.spread / reference.seconds) / 2
-    if abs(ratio - 1) <= max(ALIKE, blur):
+    ratio = row.minimum / reference.minimum
+    if abs(ratio - 1) <= ALIKE:
         return "as fast as the reference"
     factor = max(ratio, 1 / ratio)
     digits = f"{factor:.1f}" if factor < 10 else f"{factor:.0f}"
@@ -42,7 +41,7 @@ def _ratio_text(row: Row, reference: Row) -> str:
 def bound_of(result: BenchResult, row: Row) -> str:
     """Return what takes most of the time: the call itself, moving bytes, or computing; "" if it is not known."""
     call_seconds = result.call_seconds.get(row.direction)
-    if call_seconds is not None and call_seconds > row.seconds / 2:
+    if call_seconds is not None and call_seconds > row.minimum / 2:
         return "call-bound"
     copies = result.ratio(row, "copy")
     if call_seconds is not None and copies is not None and copies <= 2:

@@ -112,7 +112,7 @@ def lines_of(measured: BenchResult) -> list[str]:
     threads = measured.machine["threads"]
     head = f"{measured.op}  {measured.dtype} on {measured.device}, {threads} thread{'s' if threads != 1 else ''}"
     cells = [[_short(row[2]), *row[3:-1], row[-1][:1]] for row in measured.table()]  # ✗: the verdict says more
-    header, *rows = table(cells, header=["", *HEADER[3:]], indent="    ").splitlines()
+    header, *rows = table(cells, header=["", *HEADER[3:]], indent="    ", wrap=False).splitlines()
     lines = [head, header]
     block = None
     for row, line in zip(measured.rows, rows, strict=True):

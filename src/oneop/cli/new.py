@@ -66,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
         print(target)
-    note(f"next: cd {folder} && pip install --no-build-isolation -e . && oneop check && oneop bench")
+    note(f"next: cd {folder} && oneop check && oneop bench")
+    note(f"to import {name} everywhere: pip install --no-build-isolation -e .")
     return 0
 
 

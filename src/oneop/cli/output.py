@@ -33,16 +33,17 @@ def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
     return f"\033[{';'.join(_CODES[style] for style in styles)}m{text}\033[0m"
 
 
-def table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), indent: str = "") -> str:
+def table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), indent: str = "", wrap: bool = True) -> str:
     """Return rows in columns; the header is bold on a terminal.
 
-    On a terminal that is too narrow the widest cells continue on the next line. In a pipe a row is always one line.
+    On a terminal that is too narrow the widest cells continue on the next line, unless `wrap` is False. In a pipe a row
+    is always one line.
     """
     everything = [list(header), *rows] if header else [list(row) for row in rows]
     if not everything:
         return ""
     widths = [max(len(row[i]) if i < len(row) else 0 for row in everything) for i in range(max(map(len, everything)))]
-    if sys.stdout.isatty():
+    if wrap and sys.stdout.isatty():
         _narrow(widths, shutil.get_terminal_size().columns - len(indent))
     lines = []
     for number, row in enumerate(everything):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oneop.cli.output import add_command, add_json, place_text, print_json, table
@@ -100,5 +102,5 @@ def run_show(options: argparse.Namespace) -> int:
         shown = [asdict(op) | {"coverage": coverage_of(op)} for op in ops]
         print_json(shown[0] if len(shown) == 1 else shown)
     else:
-        print("\n\n".join(str(op) for op in ops))
+        print("\n\n".join(str(op).replace(f"{Path.cwd()}{os.sep}", "") for op in ops))
     return 0
