@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from oneop.cli.main import main
+from oneop.model.stub_package import stub_package
 from oneop.packaging import write_stubs
 from oneop.registry import isolated
-from oneop.stub_package import stub_package
 
 ROOT = Path(__file__).parents[1]
 

@@ -6,8 +6,8 @@ import keyword
 from collections.abc import Sequence
 
 from oneop.model.attributes import BY_NAME
+from oneop.model.stub_package import OTHERS
 from oneop.registry import ArgDef, AttrDef, OpDef
-from oneop.stub_package import OTHERS
 
 HEAD = "# Made by `oneop gen`; do not edit.\n"
 

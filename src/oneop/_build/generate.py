@@ -46,10 +46,10 @@ def generate(
     from oneop.functional import read_yaml  # here, because a library without definitions needs none of it
     from oneop.functional.cpp import generate_functions
     from oneop.functional.stubs import function_stubs, op_stubs
+    from oneop.model.stub_package import stub_package
     from oneop.ods import read_ops
     from oneop.ods.cpp import generate_cpp
     from oneop.ods.explain import explain
-    from oneop.stub_package import stub_package
 
     ops = [op for file in ods for op in read_ops(file, include_dirs, defines)]
     functions = [function for file in functional for function in read_yaml(file)]

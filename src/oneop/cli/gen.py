@@ -10,7 +10,7 @@ from typing import Any
 from oneop.cli.output import add_command
 from oneop.cli.targets import add_load, find_ops
 from oneop.errors import ArgumentError
-from oneop.stub_package import stub_package
+from oneop.model.stub_package import stub_package
 
 DEFINITIONS = (".td", ".yaml", ".yml")
 

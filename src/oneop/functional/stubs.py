@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from oneop.functional.description import Function
 from oneop.functional.signature import TYPES, Parameter, Signature, parse_signature
+from oneop.model.stub_package import OTHERS
 from oneop.ods.ops import OdsArg, OdsAttr, OdsOp
-from oneop.stub_package import OTHERS
 
 HEAD = [
     "# Made from op definitions; do not edit.",
