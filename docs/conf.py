@@ -27,6 +27,8 @@ suppress_warnings = ["misc.highlighting_failure"]  # TableGen and terminal outpu
 html_theme = "furo"
 html_title = f"oneop {__version__}"
 html_show_copyright = False
+default_role = "literal"  # `x` in a docstring is code, as it is in Markdown
+smartquotes = False  # quotes in these pages belong to strings that readers copy
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -52,9 +54,9 @@ class SettingsTable(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return a table."""
-        lines = [".. list-table::", "   :header-rows: 1", ""]
-        for row in [["setting", "variable", "type", "default", ""], *self.rows()]:
-            lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(row)]
+        rows = [["setting", "variable", "type", "default", ""], ["---"] * 5, *self.rows()]
+        # The page is Markdown, and so is what is parsed inside it.
+        lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
         node = nodes.Element()
         self.state.nested_parse(StringList(lines, source="settings.py"), 0, node)
         return node.children
@@ -64,13 +66,13 @@ class SettingsTable(Directive):
         """Return the cells."""
         return [
             [
-                f"``{one.name}``",
-                f"``{one.env}``",
-                one.type,
-                "" if one.default in (None, "") else f"``{one.default}``",
-                one.doc,
+                f"`{setting.name}`",
+                f"`{setting.env}`",
+                setting.type,
+                "" if setting.default in (None, "") else f"`{setting.default}`",
+                setting.doc,
             ]
-            for one in settings.describe()
+            for setting in settings.describe()
         ]
 
 

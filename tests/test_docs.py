@@ -1,6 +1,7 @@
 """The documentation builds without a warning, and says what the code says."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,16 +14,67 @@ from oneop.settings import settings
 ROOT = Path(__file__).parents[1]
 
 
-def test_documentation_builds(tmp_path):
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Build the documentation; returns the folder of its pages."""
     if importlib.util.find_spec("sphinx.__main__" if importlib.util.find_spec("sphinx") else "sphinx") is None:
         pytest.skip("needs sphinx: make docs installs it")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)]
+    folder = tmp_path_factory.mktemp("pages")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stderr
-    page = (tmp_path / "settings.html").read_text()
+    return folder
+
+
+def test_settings_are_a_table(pages):
+    page = (pages / "settings.html").read_text()
+    rows = re.findall(r"<tr.*?</tr>", page, re.DOTALL)
     for setting in settings.describe():
-        assert setting.env in page
-    commands = (tmp_path / "cli.html").read_text()
+        [row] = [row for row in rows if f">{setting.env}<" in row]
+        assert f">{setting.name}<" in row and row.count("<td>") == 5
+
+
+def test_every_command_has_its_help(pages):
+    commands = (pages / "cli.html").read_text()
     for module in COMMANDS:
         name = module.__name__.rpartition(".")[2]
         assert f"oneop {name}" in commands or name in ("registry",)
+
+
+def prose_of(page: str) -> str:
+    """Return the text of a page as a reader sees it, without code."""
+    article = re.search(r"<article.*</article>", page, re.DOTALL)
+    assert article is not None
+    without_code = re.sub(r"<(pre|code|dt)\b.*?</\1>", "", article[0], flags=re.DOTALL)
+    return re.sub(r"<[^>]+>", "", without_code)
+
+
+def markup_left_in(page: str) -> list[str]:
+    """Return what looks like the source of a page in its rendered text."""
+    prose = prose_of(page)
+    return [
+        *re.findall(r"<cite>.*?</cite>", page),  # `x` as RST reads it
+        *re.findall(r"`+[^`\n]*`*|^\s*\.\. [\w-]+::.*|:[\w-]+: *\d+", prose, re.MULTILINE),
+        *re.findall(r"[\u2018\u2019\u201c\u201d]\w*", prose),
+        *re.findall(r"\*\*\w[^*]*\*\*|\[[^\]]+\]\([^)]*\)", prose),
+    ]
+
+
+def test_no_page_shows_markup(pages):
+    left = {page.name: markup_left_in(page.read_text()) for page in sorted(pages.glob("*.html"))
+            if page.name not in ("search.html", "genindex.html", "py-modindex.html")}  # fmt: skip
+    assert {name: texts for name, texts in left.items() if texts} == {}
+
+
+def test_code_spans_of_the_api_are_code(pages):
+    page = (pages / "api.html").read_text()
+    assert page.count("<code") > 100
+    assert re.search(r"<code[^>]*><span class=\"pre\">oneop\.build</span></code>", page)
+
+
+@pytest.mark.parametrize(
+    "text", [".. list-table::\n", "the `name` of", "<cite>name</cite>", "“cpu”", "**bold**", "[a](b.md)"]
+)
+def test_markup_is_noticed(text):
+    assert markup_left_in(f"<article><p>{text}</p><code>`x`</code></article>")
+    assert not markup_left_in("<article><p>plain &quot;cpu&quot;, f(x)[0]</p><pre>`x` **y**</pre></article>")

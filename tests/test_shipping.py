@@ -6,6 +6,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+from oneop._build.cache import cache_root
+
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
 import sys, torch, oneop
@@ -30,9 +32,21 @@ def test_wheel_brings_the_op(tmp_path):
     installed = tmp_path / "installed"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
+    for file in installed.rglob("*"):
+        content = file.read_bytes() if file.is_file() else b""
+        for path in (tmp_path, ROOT, cache_root()):
+            assert str(path).encode() not in content, f"{file.relative_to(installed)} contains {path}"
+    assert (installed / "oneop-stubs/py.typed").read_text() == "partial\n"
+    assert "def fast_gelu(x: Tensor) -> Tensor:" in (installed / "oneop-stubs/ops.pyi").read_text()
+    assert b"fast_gelu/fast_gelu.cpp" in (installed / "fast_gelu/fast_gelu.so").read_bytes()
     env["PYTHONPATH"] = f"{installed}:{ROOT / 'src'}"
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == str(installed / "fast_gelu/fast_gelu.so")
+    check_installed = [sys.executable, "-m", "oneop", "check", "fast_gelu", "--only", "reference"]
+    checked = subprocess.run(
+        check_installed, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert checked.returncode == 0 and "  passed   reference" in checked.stdout, checked.stdout + checked.stderr

@@ -5,14 +5,18 @@
 
     setup(cmdclass=build_ops("fast_gelu"))
 
-The library goes into the wheel beside its sources. It needs no torch to be there and runs under every torch that oneop
-supports, so the wheel is for a platform, not for a version of Python or torch.
+The library goes into the wheel beside its sources, and stubs of its ops, `oneop-stubs`, beside the package. It needs no
+torch to be there and runs under every torch that oneop supports, so the wheel is for a platform, not for a version of
+Python or torch.
 """
 
 from __future__ import annotations
 
 import importlib
 import shutil
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +44,7 @@ def build_ops(package: str, *, name: str | None = None, **options: Any) -> dict[
             target = Path(self.build_lib, *package.split("."))
             built = build_library(library_name, Path(self.get_package_dir(package)), **options)
             shutil.copyfile(built, target / f"{library_name}.so")
+            write_stubs(built, Path(self.build_lib))
 
     class PlatformWheel(bdist_wheel):  # type: ignore[misc]
         """A wheel for any Python 3 on this platform."""
@@ -63,3 +68,15 @@ def build_library(name: str, folder: Path, **options: Any) -> Path:
     sources = [path for path in sources if path.suffix != ".cu" or has_cuda]
     settings = {"portable": True, "ods": sorted(folder.glob("*.td")), **options}
     return build(name, sources, **settings).path
+
+
+def write_stubs(library: Path, folder: Path) -> None:
+    """Write the stubs of a library's ops into a folder; warn if they cannot be had.
+
+    The library is loaded for that, in a process of its own, which needs torch; a wheel can be built without.
+    """
+    command = [sys.executable, "-m", "oneop", "gen", str(library), "--stubs", "-o", str(folder)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        reason = (result.stderr.strip() or f"status {result.returncode}").splitlines()[-1]
+        warnings.warn(f"the wheel gets no type stubs: {library.name} could not be loaded: {reason}", stacklevel=2)

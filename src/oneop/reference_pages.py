@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Sequence
 
 from oneop.model.attributes import BY_NAME
+from oneop.model.stub_package import OTHERS
 from oneop.registry import ArgDef, AttrDef, OpDef
 
 HEAD = "# Made by `oneop gen`; do not edit.\n"
@@ -13,7 +14,8 @@ HEAD = "# Made by `oneop gen`; do not edit.\n"
 
 def stubs(ops: Sequence[OpDef]) -> str:
     """Return the text of a `.pyi` with a function for each op."""
-    lines = [HEAD, "from collections.abc import Sequence", "", "import torch", "from torch import Tensor", ""]
+    lines = [HEAD, "from collections.abc import Sequence", "from typing import Any", ""]
+    lines += ["import torch", "from torch import Tensor", ""]
     for op in ops:
         parameters = [_input(arg, all(later.is_optional for later in op.inputs[i:])) for i, arg in enumerate(op.inputs)]
         parameters += [_attribute(attr) for attr in op.attrs if attr.is_positional]
@@ -21,7 +23,7 @@ def stubs(ops: Sequence[OpDef]) -> str:
         parameters += ["*", *by_name] if by_name else []
         lines.append(f"def {_safe(op.name)}({', '.join(parameters)}) -> {_result(op)}:")
         lines += [f'    """{op.schema}"""', ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *OTHERS])
 
 
 def _safe(name: str) -> str:

@@ -17,7 +17,7 @@ import pytest
 )
 def test_arguments(oneop, arguments, text):
     status, out, err = oneop(*arguments)
-    assert status != 0 and out == ""
+    assert (status, out) == (2, "")
     assert text in err
 
 

@@ -80,19 +80,20 @@ def test_check_survives_a_kernel_that_ends_the_process(process, tmp_path):
 def test_target_that_is_nothing(oneop, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, _, err = oneop("check")
-    assert status == 1 and "expected an op or a path" in err
+    assert status == 2 and "expected an op or a path" in err
     (tmp_path / "notes.txt").write_text("")
     status, _, err = oneop("check", "notes.txt")
-    assert status == 1 and "cannot load notes.txt" in err
+    assert status == 2 and "cannot load notes.txt" in err
     assert "there is no file or folder nowhere.py" in oneop("list", "--load", "nowhere.py")[2]
 
 
 def test_gen_and_its_check(oneop, leaky_relu, tmp_path):
     assert oneop("gen", leaky_relu, "-o", tmp_path, "--check")[0] == 1
     status, out, _ = oneop("gen", leaky_relu, "-o", tmp_path)
-    assert status == 0 and len(out.splitlines()) == 4
+    assert status == 0 and len(out.splitlines()) == 5
     assert oneop("gen", leaky_relu, "-o", tmp_path, "--check")[0] == 0
-    stubs = (tmp_path / "ops.pyi").read_text()
+    assert (tmp_path / "oneop-stubs/py.typed").read_text() == "partial\n"
+    stubs = (tmp_path / "oneop-stubs/ops.pyi").read_text()
     assert "def leaky_relu(x: Tensor, *, alpha: float = ...) -> Tensor:" in stubs
     compile(stubs, "ops.pyi", "exec")
     page = (tmp_path / "leaky_relu.md").read_text()
@@ -109,19 +110,20 @@ def test_gen_of_functions_and_of_definitions(oneop, tmp_path):
     # In a process of its own: another test may have loaded these functions already.
     command = [sys.executable, "-m", "oneop", "gen", library, "-o", tmp_path / "loaded"]
     assert subprocess.run(command, check=False).returncode == 0
-    stubs = (tmp_path / "loaded/_C.pyi").read_text()
+    stubs = (tmp_path / "loaded/oneop-stubs/_C.pyi").read_text()
     assert "def more_noise(x: Tensor, *, generator: torch.Generator | None = ...) -> Tensor:" in stubs
     assert "Twice x." in stubs
     assert subprocess.run([*command, "--check"], check=False).returncode == 0
     status, out, err = oneop("gen", folder / "ops.td", folder / "api.yaml", "-o", tmp_path / "read")
-    assert status == 0 and [Path(line).name for line in out.split()] == ["ops.pyi", "_C.pyi"], err
-    assert "def fn_leaky(x: Tensor, alpha: float = ...) -> Tensor:" in (tmp_path / "read/_C.pyi").read_text()
-    compile((tmp_path / "read/ops.pyi").read_text(), "ops.pyi", "exec")
-    (tmp_path / "read/_C.pyi").write_text("old")
+    assert status == 0 and [Path(line).name for line in out.split()] == ["ops.pyi", "_C.pyi", "py.typed"], err
+    read = tmp_path / "read/oneop-stubs"
+    assert "def fn_leaky(x: Tensor, alpha: float = ...) -> Tensor:" in (read / "_C.pyi").read_text()
+    compile((read / "ops.pyi").read_text(), "ops.pyi", "exec")
+    (read / "_C.pyi").write_text("old")
     status, _, err = oneop("gen", folder / "ops.td", folder / "api.yaml", "-o", tmp_path / "read", "--check")
     assert status == 1 and "_C.pyi is old" in err
     status, _, err = oneop("gen", folder / "ops.td", "leaky_relu")
-    assert status == 1 and "expected definitions (.td, .yaml) only" in err
+    assert status == 2 and "expected definitions (.td, .yaml) only" in err
 
 
 def test_build(oneop, leaky_relu, tmp_path):
@@ -129,7 +131,7 @@ def test_build(oneop, leaky_relu, tmp_path):
     assert status == 0 and json.loads(out)["path"] == str(tmp_path / "ops.so")
     assert (tmp_path / "ops.so").is_file() and "log" in err
     status, _, err = oneop("build", tmp_path)
-    assert status == 1 and "there is no C++ or CUDA source in" in err
+    assert status == 2 and "there is no C++ or CUDA source in" in err
 
 
 def test_cache(oneop, tmp_path, monkeypatch, leaky_relu):
@@ -141,10 +143,11 @@ def test_cache(oneop, tmp_path, monkeypatch, leaky_relu):
     oneop("build", source)
     lines = oneop("cache", "why", "why_me")[1].splitlines()
     assert lines[0].startswith("why_me: built again ") and lines[1:] == [f"  {source} changed"]
-    assert oneop("cache", "why", "never_built")[0] == 1
+    status, _, err = oneop("cache", "why", "never_built")
+    assert status == 2 and 'the cache has no build of "never_built"' in err
     assert any(entry["name"] == "why_me" for entry in json.loads(oneop("cache", "list", "--json")[1])["entries"])
     assert oneop("cache", "clear", "--name", "why_me")[1].startswith("removed ")
-    assert oneop("cache", "why", "why_me")[0] == 1
+    assert oneop("cache", "why", "why_me")[0] == 2
 
 
 def test_clear_keeps_the_core_unless_it_is_named(oneop, tmp_path, monkeypatch):

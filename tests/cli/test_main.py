@@ -22,6 +22,14 @@ def test_every_command_has_examples(oneop, command):
     assert status == 0 and "examples:\n  oneop " in out
 
 
+def test_help_fits_a_terminal(oneop, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = next(action for action in make_parser()._actions if action.dest == "command").choices
+    words = [[], *([command] for command in commands), *(["cache", act] for act in ("list", "clear", "why"))]
+    lines = [(command, line) for command in words for line in oneop(*command, "--help")[1].splitlines()]
+    assert [(command, line) for command, line in lines if len(line) > 80] == []
+
+
 def test_no_torch_before_it_is_needed():
     program = "import sys, oneop.cli.main as m; m.make_parser().format_help(); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
@@ -36,7 +44,7 @@ def test_usage_is_2_and_problems_are_1(oneop):
     assert oneop("no-such-command")[0] == 2
     assert oneop("bench", "--sizes", "many")[0] == 2
     status, out, err = oneop("show", "no_such_op")
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert err == (
         'oneop show: there is no op and no file "no_such_op"\n'
         "  ops that no installed package brings are loaded first: --load PATH\n"
@@ -70,6 +78,20 @@ def test_json_is_json(oneop, leaky_relu):
     ):
         status, out, _ = oneop(*arguments)
         assert status == 0 and json.loads(out)
+
+
+def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(monkeypatch):
+    from oneop.cli import output
+
+    rows = [["leaky_relu", "cpu: float32, float64; cuda: float16, float32, float64", "a/" * 40 + "leaky_relu.cpp:12"]]
+    whole = output.table(rows, header=["op", "kernels", "place"], indent="  ")
+    assert len(whole.splitlines()) == 2 and rows[0][2] in whole
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(output.sys.stdout, "isatty", lambda: True, raising=False)
+    lines = output.table(rows, header=["op", "kernels", "place"], indent="  ").splitlines()
+    assert len(lines) > 2 and max(map(len, lines)) <= 80 and lines[1].startswith("  leaky_relu  cpu:")
+    assert "".join(line[12:].strip() for line in lines).count("a/") >= 30
 
 
 def test_no_color(monkeypatch):

@@ -39,7 +39,20 @@ def test_profile(job):
     profile = job.profile(3)
     assert len(profile.steps) == len(job.plan().plan.steps)
     assert profile.seconds > 0 and profile.bandwidth > 1e8
-    assert "of copy speed" in str(profile)
+    assert all(0 < step.seconds <= step.median for step in profile.steps)
+    assert "of copy speed" in str(profile) and "median us" in str(profile)
+    with pytest.raises(ArgumentError, match="expected at least one run to profile, found 0"):
+        job.profile(0)
+
+
+def test_profile_warms_up_and_takes_least_and_median(job, monkeypatch):
+    compiled = job.compile()
+    columns = len(compiled.time_steps(1)[0])
+    monkeypatch.setattr("oneop.jobs.planning.profile.measure_bandwidth", lambda: 1e9)
+    monkeypatch.setattr(compiled, "time_steps", lambda count: [[float(s)] * columns for s in (5, 2, 3)])
+    starts = [0, *compiled.bound.ends]
+    for step, start, end in zip(job.profile(3).steps, starts, starts[1:], strict=False):
+        assert (step.seconds, step.median) == (2 * (end - start), 3 * (end - start))
 
 
 def test_other_backends_have_no_plan():

@@ -46,6 +46,7 @@ def generate(
     from oneop.functional import read_yaml  # here, because a library without definitions needs none of it
     from oneop.functional.cpp import generate_functions
     from oneop.functional.stubs import function_stubs, op_stubs
+    from oneop.model.stub_package import stub_package
     from oneop.ods import read_ops
     from oneop.ods.cpp import generate_cpp
     from oneop.ods.explain import explain
@@ -54,7 +55,8 @@ def generate(
     functions = [function for file in functional for function in read_yaml(file)]
     texts = generate_cpp(ops) if ods else {}
     texts |= generate_functions(functions) if functional else {}
-    texts |= {"stubs/oneop/ops.pyi": op_stubs(ops), "stubs/oneop/_C.pyi": function_stubs(functions)}
+    stubs = stub_package({"ops.pyi": op_stubs(ops), "_C.pyi": function_stubs(functions)})
+    texts |= {f"stubs/{path}": text for path, text in stubs.items()}
     folder = _keep(name, texts)
     sources = tuple(folder / text for text in texts if text.endswith(".cpp"))
     return Generated(sources=sources, folder=folder, explain=partial(explain, ops=ops))

@@ -41,7 +41,7 @@ class Library:
     build_seconds: float  # what the build took when it was made
     cached: bool
     sources: tuple[Path, ...]
-    stubs: Path | None = None  # a folder with oneop/_C.pyi and oneop/ops.pyi, where definitions were given
+    stubs: Path | None = None  # a folder with the package oneop-stubs, where definitions were given
 
     def __fspath__(self) -> str:
         """Return the path of the shared object."""
@@ -80,8 +80,8 @@ def build(
         cuda_cflags: the same for CUDA sources.
         ldflags: flags for the linker.
         defines: macros; None as value defines a macro without one.
-        portable: compile for any processor of this architecture, not just for the one at hand. For libraries that are
-            shipped.
+        portable: compile for any processor of this architecture, not just for the one at hand, and without paths of
+            this machine: sources are recorded as `name/file.cpp`. For libraries that are shipped.
         verbose: print commands and what compilers say; by default as ONEOP_VERBOSE says.
         force: compile everything again.
 
@@ -102,9 +102,11 @@ def build(
         *((f"-I{generated.folder}",) if generated.folder is not None else ()),
         f"-I{sysconfig.get_include()}",
     )
+    inputs = [*files, *_all_absolute(ods), *_all_absolute(functional)]
+    maps = _path_maps(name, inputs, folders, generated.folder) if portable else {}
     plans = []
     for cxx, toolkit in itertools.product(known_cxx(), toolkits):
-        plan = _plan_library(name, files, cxx, toolkit, common, cflags, cuda_cflags, ldflags, portable)
+        plan = _plan_library(name, files, cxx, toolkit, common, cflags, cuda_cflags, ldflags, maps)
         if generated.folder is not None:
             # Its name changes with every definition; what does not include the changed header is not compiled again.
             plan = replace(plan, roots={**plan.roots, "generated": generated.folder}, explain=generated.explain)
@@ -170,10 +172,12 @@ def _plan_library(
     cflags: Sequence[str],
     cuda_cflags: Sequence[str],
     ldflags: Sequence[str],
-    portable: bool,
+    maps: Mapping[Path, str],
 ) -> Plan:
+    """Return the plan of a library; `maps`, which a portable one has, are names for the folders of this machine."""
     own_flags = split_words(settings.cxxflags, "ONEOP_CXXFLAGS")
-    cpp_flags = (*default_flags(cxx, portable=portable), *common, *own_flags, *cflags)
+    map_flags = [f"-ffile-prefix-map={folder}={shown}" for folder, shown in maps.items()]
+    cpp_flags = (*default_flags(cxx, portable=bool(maps)), *map_flags, *common, *own_flags, *cflags)
     units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in files if file.suffix in CPP_SUFFIXES]
     link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
     if sys.platform == "linux":
@@ -182,7 +186,8 @@ def _plan_library(
     link_flags += ldflags
     if toolkit is not None:
         nvcc_own = (*split_words(settings.nvccflags, "ONEOP_NVCCFLAGS"), *cuda_cflags)
-        nvcc_flags = (*cuda_flags(toolkit, cxx, nvcc_own), *common, *nvcc_own)
+        nvcc_maps = [f"-Xcompiler={flag}" for flag in map_flags]
+        nvcc_flags = (*cuda_flags(toolkit, cxx, nvcc_own), *nvcc_maps, *common, *nvcc_own)
         nvcc = replace(toolkit.nvcc, identity=f"{toolkit.nvcc.identity}\nhost: {cxx.identity}")
         units += [Unit(source=file, compiler=nvcc, flags=nvcc_flags) for file in files if file.suffix in CUDA_SUFFIXES]
         link_flags += [f"-L{toolkit.lib}", f"-Wl,-rpath,{toolkit.lib}", toolkit.link_flag]
@@ -196,6 +201,16 @@ def _plan_library(
         facts={"abi": abi_version()},
         roots={"sdk": Path(sysconfig.get_include())},
     )
+
+
+def _path_maps(
+    name: str, files: Sequence[Path], include_dirs: Sequence[Path], generated: Path | None
+) -> dict[Path, str]:
+    """Return by which names a shipped library knows the folders that it was built from. The last match counts."""
+    maps = dict.fromkeys((file.parent for file in files), name)
+    maps |= {folder: folder.name for folder in include_dirs if folder not in maps}
+    maps |= {} if generated is None else {generated: f"{name}/generated"}
+    return {**maps, Path(sysconfig.get_include()): "oneop/include"}
 
 
 @functools.cache

@@ -10,7 +10,9 @@ from typing import Any
 
 from oneop.errors import ArgumentError
 
-FORMAT = 1
+FORMAT = 2
+#: Quartiles further apart than this part of the median: the machine was busy with something else.
+NOISY = 0.3
 FORWARD, BACKWARD = "forward", "backward"
 
 
@@ -22,8 +24,9 @@ class Row:
     what: str
     elements: int
     nbytes: int
-    seconds: float
-    spread: float
+    seconds: float  # the median
+    minimum: float
+    spread: float  # the distance between the quartiles
     matches: bool | None = None  # with the reference
     flops: int = 0
 
@@ -31,6 +34,11 @@ class Row:
     def bandwidth(self) -> float:
         """Bytes per second."""
         return self.nbytes / self.seconds
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the quartiles are far apart."""
+        return self.spread > NOISY * self.seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +50,7 @@ class BenchResult:
     dtype: str
     call: str
     rows: tuple[Row, ...]
+    call_seconds: dict[str, float] = field(default_factory=dict)  # by direction: a call with next to no elements
     machine: dict[str, Any] = field(default_factory=dict)
 
     def sizes(self) -> list[int]:
@@ -56,9 +65,12 @@ class BenchResult:
         return None
 
     def ratio(self, row: Row, to: str) -> float | None:
-        """Return how many times the time of another contender a row takes, or None if that was not measured."""
+        """Return how many times the time of another contender a row takes, or None if it was not measured.
+
+        The least times are compared: what else runs on the machine adds to medians, and not evenly.
+        """
         other = self.find(row.direction, to, row.elements)
-        return None if other is None else row.seconds / other.seconds
+        return None if other is None else row.minimum / other.minimum
 
     @property
     def ok(self) -> bool:
@@ -74,26 +86,26 @@ class BenchResult:
         path.write_text(json.dumps(self.to_json(), indent=1))
 
     def table(self) -> list[list[str]]:
-        """Return a line of cells for each row."""
-        lines = []
-        for row in self.rows:
-            ratio, copies = self.ratio(row, "reference"), self.ratio(row, "copy")
-            lines.append(
-                [
-                    row.direction,
-                    f"{row.elements:,}",
-                    row.what,
-                    time_text(row.seconds),
-                    f"±{100 * row.spread / row.seconds / 2:.0f} %",
-                    "" if ratio is None or row.what == "reference" else f"{ratio:.2f} x",
-                    "" if copies is None or row.what == "copy" else f"{100 / copies:.0f} %",
-                    {True: "✓", False: "✗ differs", None: ""}[row.matches],
-                ]
-            )
-        return lines
+        """Return a line of cells for each row, as `HEADER` names them."""
+        return [self._cells(row) for row in self.rows]
+
+    def _cells(self, row: Row) -> list[str]:
+        ratio, copies = self.ratio(row, "reference"), self.ratio(row, "copy")
+        return [
+            row.direction,
+            f"{row.elements:,}",
+            row.what,
+            time_text(row.minimum),
+            time_text(row.seconds),
+            f"±{50 * row.spread / row.seconds:.0f} %{' !' if row.is_noisy else ''}",
+            "" if ratio is None or row.what == "reference" else f"{ratio:.2f} x",
+            "" if copies is None or row.what == "copy" else f"{100 / copies:.0f} %",
+            {True: "✓", False: "✗ differs", None: ""}[row.matches],
+        ]
 
 
-HEADER = ["direction", "elements", "what", "median", "spread", "to reference", "of copy speed", "match"]
+HEADER = ["direction", "elements", "what", "min", "median", "spread", "vs ref", "vs copy", "match"]
+NOISY_NOTE = "! the quartiles are more than 30 % apart: the machine was busy, measure again"
 
 
 def load(path: Path) -> list[BenchResult]:
@@ -116,7 +128,8 @@ def compare(old: Sequence[BenchResult], new: Sequence[BenchResult]) -> list[list
     """Return a line of cells for each row that both runs have: op, direction, elements, what, times, ratio."""
     lines = []
     for after in new:
-        before = next((row for row in old if (row.op, row.device) == (after.op, after.device)), None)
+        kind = (after.op, after.device, after.dtype)
+        before = next((result for result in old if (result.op, result.device, result.dtype) == kind), None)
         for row in after.rows:
             other = before.find(row.direction, row.what, row.elements) if before is not None else None
             if other is not None:
@@ -134,6 +147,6 @@ COMPARE_HEADER = ["op", "direction", "elements", "what", "before", "after", "rat
 def time_text(seconds: float) -> str:
     """Return a time with its unit."""
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= size:
+        if seconds >= size * 0.9995:  # three digits round what is left to the next unit
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e9:.0f} ns"

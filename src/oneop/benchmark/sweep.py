@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import math
 import platform
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from oneop.benchmark.limits import copy_function, count_flops, flops_per_second
-from oneop.benchmark.result import BACKWARD, FORWARD, BenchResult, Row
-from oneop.benchmark.timing import Timing, measure
-from oneop.errors import ArgumentError, GradientNotFoundError, KernelNotFoundError
-from oneop.runtime.core import core
+from oneop.benchmark.contenders import Contest, backward_contest, forward_contest
+from oneop.benchmark.limits import flops_per_second
+from oneop.benchmark.result import FORWARD, BenchResult, Row
+from oneop.benchmark.timing import measure
+from oneop.errors import ArgumentError
 from oneop.testing.case import Case, is_taken, make_case
-from oneop.testing.compare import is_close, largest_value
-from oneop.testing.families.agreement import call_reference
-from oneop.testing.families.gradients import differentiable, floating
 from oneop.testing.probe import DEFAULT, Choice, Domain, find_domain
 from oneop.testing.subject import Hints, subject_of
 from oneop.testing.templates import Template
@@ -34,7 +31,7 @@ def bench(
     *,
     reference: Callable[..., Any] | None = None,
     sizes: Sequence[int] = SIZES,
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype | None = None,
     device: str = "cpu",
     seconds: float = 0.2,
     progress: Callable[[str], None] | None = None,
@@ -45,18 +42,21 @@ def bench(
         op: the op, or its name.
         reference: what it is measured against; else the function given to `oneop.testing.reference`.
         sizes: numbers of elements of the largest input, about.
-        dtype: of the inputs, if the op takes it; else the first one that it takes.
+        dtype: of the inputs, of some of them where it does not take it for all; by default float32, or the first one
+            that the op takes.
         device: "cpu" or "cuda".
         seconds: about how long each size and direction takes.
         progress: called with a line for each size.
 
     Raises:
-        ArgumentError: no call could be found that the op takes.
+        ArgumentError: no call could be found that the op takes, or none with this dtype.
     """
     subject = subject_of(op, Hints(reference=reference))
-    domain = find_domain(subject, device)
-    choices = sorted(domain.choices, key=lambda choice: choice.dtypes[:1] != (dtype,))
+    domain = find_domain(subject, device, dtype)
+    wanted = dtype or torch.float32
+    choices = sorted(domain.choices, key=lambda choice: -choice.dtypes.count(wanted))
     rows: list[Row] = []
+    call_seconds = _call_seconds(domain, choices[0], min(sizes), seconds / 4)
     case: Case | None = None
     for size in sizes:
         case = _case(domain, choices[0], size)
@@ -64,17 +64,18 @@ def bench(
             continue
         if progress is not None:
             progress(f"{subject.name}: {case}")
-        rows += _forward(case, seconds)
-        rows += _backward(case, seconds)
+        for contest in (forward_contest(case), backward_contest(case)):
+            rows += [] if contest is None else _rows(case, contest, seconds)
     if case is None:
         raise ArgumentError(f'op "{subject.name}": no call of {", ".join(map(str, sizes))} elements could be made')
     flops = flops_per_second(device) if any(row.flops for row in rows) else 0.0
     return BenchResult(
         op=subject.name,
         device=device,
-        dtype=str(case.tensors[0].dtype).removeprefix("torch.") if case.tensors else "",
+        dtype=_dtype_text(case, wanted),
         call=str(case),
         rows=tuple(rows),
+        call_seconds=call_seconds,
         machine={
             "processor": platform.processor() or platform.machine(),
             "torch": torch.__version__,
@@ -82,6 +83,12 @@ def bench(
             "flops_per_second": flops,
         },
     )
+
+
+def _dtype_text(case: Case, wanted: torch.dtype) -> str:
+    dtypes = [recipe.dtype for recipe in case.tensors]
+    shown = wanted if wanted in dtypes else dtypes[0] if dtypes else ""
+    return str(shown).removeprefix("torch.")
 
 
 def _case(domain: Domain, choice: Choice, size: int) -> Case | None:
@@ -97,114 +104,45 @@ def _case(domain: Domain, choice: Choice, size: int) -> Case | None:
     return None
 
 
+def _call_seconds(domain: Domain, choice: Choice, least: int, seconds: float) -> dict[str, float]:
+    """Return by direction what a call of next to no elements takes; nothing if all calls have about `least` of them."""
+    case = _case(domain, choice, 1)
+    if case is None or _elements(case) * 10 > least:
+        return {}
+    contests = [contest for contest in (forward_contest(case), backward_contest(case)) if contest is not None]
+    return {
+        row.direction: row.minimum
+        for contest in contests
+        for row in _rows(case, replace(contest, calls={"op": contest.calls["op"]}), seconds)
+    }
+
+
+def _elements(case: Case) -> int:
+    return max((torch.Size(recipe.shape).numel() for recipe in case.tensors), default=0)
+
+
 def _sizes(template: Template, size: int) -> dict[str, int]:
     rank = max((sum(axis in template.symbols for axis in axes) for axes in template.axes), default=1)
     side = max(1, round(size ** (1 / max(rank, 1))))
     return dict.fromkeys(template.symbols, side)
 
 
-def _wait(case: Case) -> Callable[[], object] | None:
-    return torch.cuda.synchronize if case.device != "cpu" else None
-
-
-def _forward(case: Case, seconds: float) -> list[Row]:
-    tensors = case.make()
-    with torch.no_grad():
-        results = case.run(tensors)
-        functions: dict[str, Callable[[], object]] = {"op": functools.partial(case.run, tensors)}
-        matches: dict[str, bool | None] = {"op": None}
-        expected: list[torch.Tensor] | None = None
-        if case.subject.hints.reference is not None:
-            functions["reference"] = functools.partial(call_reference, case, tensors)
-            expected = call_reference(case, case.make())
-            matches["op"] = _matches(case, expected, results, tensors)
-        for name, run in _kernels(case, tensors):
-            functions[name] = run
-            outcome = run()
-            matches[name] = None if expected is None else _matches(case, expected, outcome, tensors)
-        nbytes = sum(_nbytes(tensor) for tensor in (*tensors, *results))
-        functions["copy"] = copy_function(nbytes, case.device)
-        timings = measure(functions, seconds=seconds, synchronize=_wait(case))
-        flops = count_flops(functools.partial(functions["reference"])) if "reference" in functions else 0
-    return [_row(FORWARD, name, case, nbytes, timing, matches.get(name), flops) for name, timing in timings.items()]
-
-
-def _kernels(case: Case, tensors: Sequence[torch.Tensor]) -> list[tuple[str, Callable[[], list[torch.Tensor]]]]:
-    """Return the kernels that take the call, each with a function that runs it into buffers of its own."""
-    subject = case.subject
-    runs: list[tuple[str, Callable[[], list[torch.Tensor]]]] = []
-    for index, kernel in subject.kernels(case.device):
-        try:
-            run = core().KernelRun(subject.name, index, subject.torch_args(case.group(tensors), case.attributes))
-        except KernelNotFoundError:
-            continue
-        outputs = [torch.empty(shape, dtype=dtype, device=case.device) for shape, dtype in run.outputs]
-        tmp = torch.empty(run.tmp_bytes, dtype=torch.uint8, device=case.device)
-        place = f"{kernel.source.file.rpartition('/')[2]}:{kernel.source.line}"
-        runs.append((f"{kernel.language} {place}", functools.partial(run.run, outputs, tmp)))
-    return runs
-
-
-def _backward(case: Case, seconds: float) -> list[Row]:
-    if case.subject.op.no_grad or not any(differentiable(case)) or any(a.is_mutable for a in case.subject.op.inputs):
-        return []
-    runs: dict[str, Callable[[], object]] = {}
-    grads: dict[str, Sequence[torch.Tensor | None]] = {}
-    call_of: dict[str, Callable[[list[torch.Tensor]], list[torch.Tensor]]] = {"op": case.run}
-    if case.subject.hints.reference is not None:
-        call_of["reference"] = functools.partial(call_reference, case)
-    nbytes = 0
-    for name, call in call_of.items():
-        tensors = [t.requires_grad_(flag) for t, flag in zip(case.make(), differentiable(case), strict=True)]
-        try:
-            results = [result for result in floating(call(tensors)) if result.requires_grad]
-        except GradientNotFoundError:
-            return []
-        if not results:
-            return []
-        wanted = [t for t in tensors if t.requires_grad]
-        weights = [torch.ones_like(result) for result in results]
-        run = functools.partial(torch.autograd.grad, results, wanted, weights, retain_graph=True, allow_unused=True)
-        runs[name], grads[name] = run, run()
-        nbytes = nbytes or sum(_nbytes(tensor) for tensor in (*tensors, *results, *wanted))
-    matches = None
-    if "reference" in grads:
-        pairs = [
-            (a, b) for a, b in zip(grads["op"], grads["reference"], strict=True) if a is not None and b is not None
-        ]
-        matches = _matches(case, [b for _, b in pairs], [a for a, _ in pairs], case.make())
-    runs["copy"] = copy_function(nbytes, case.device)
-    timings = measure(runs, seconds=seconds, synchronize=_wait(case))
+def _rows(case: Case, contest: Contest, seconds: float) -> list[Row]:
+    """Measure the contenders of one size and direction."""
+    wait = torch.cuda.synchronize if case.device != "cpu" else None
+    with torch.no_grad() if contest.direction == FORWARD else nullcontext():
+        timings = measure(contest.calls, seconds=seconds, synchronize=wait)
     return [
-        _row(BACKWARD, name, case, nbytes, timing, matches if name == "op" else None, 0)
+        Row(
+            direction=contest.direction,
+            what=name,
+            elements=_elements(case),
+            nbytes=contest.nbytes,
+            seconds=timing.median,
+            minimum=timing.minimum,
+            spread=timing.spread,
+            matches=contest.matches.get(name),
+            flops=0 if name == "copy" else contest.flops,
+        )
         for name, timing in timings.items()
     ]
-
-
-def _matches(
-    case: Case, expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]
-) -> bool:
-    hints = case.subject.hints
-    scale = largest_value(tensors) * max(1.0, math.sqrt(max((tensor.numel() for tensor in tensors), default=1)) / 100)
-    return all(
-        left.shape == other.shape and is_close(left, other, rtol=hints.rtol, atol=hints.atol, scale=scale)
-        for left, other in zip(expected, actual, strict=False)
-    )
-
-
-def _nbytes(tensor: torch.Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
-
-
-def _row(direction: str, what: str, case: Case, nbytes: int, timing: Timing, matches: bool | None, flops: int) -> Row:
-    elements = max((torch.Size(recipe.shape).numel() for recipe in case.tensors), default=0)
-    return Row(
-        direction=direction,
-        what=what,
-        elements=elements,
-        nbytes=nbytes,
-        seconds=timing.median,
-        spread=timing.spread,
-        matches=matches,
-        flops=0 if what == "copy" else flops,
-    )

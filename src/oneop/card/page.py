@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from oneop.benchmark.plot import svg
 from oneop.benchmark.result import BACKWARD, FORWARD, HEADER
+from oneop.benchmark.verdict import verdict
 from oneop.card.backward import BackwardNode
 from oneop.card.facts import CardFacts
 from oneop.testing.report import failure_lines
@@ -201,3 +202,6 @@ def _speed(card: CardFacts) -> Iterator[str]:
             yield f"<h3>{direction}</h3>"
             yield svg(card.bench, direction)
     yield from _table(HEADER, card.bench.table())
+    yield "<ul>"
+    yield from (f"<li>{_text(sentence)}</li>" for sentence in verdict(card.bench))
+    yield "</ul>"

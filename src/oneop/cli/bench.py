@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oneop.cli.output import add_command, add_json, note, print_json, table
 from oneop.cli.targets import add_load, find_ops
 from oneop.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import torch
+
+    from oneop.benchmark.result import BenchResult
 
 
 def add(commands: Any) -> None:
@@ -25,7 +30,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--sizes", type=_sizes, default=(100, 10_000, 1_000_000), metavar="LIST", help="elements: 1e3,1e6"
     )
-    parser.add_argument("--dtype", default="float32", help="dtype of the inputs (float32)")
+    parser.add_argument("--dtype", help="dtype of the inputs (float32 if the op takes it)")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where it runs (cpu)")
     parser.add_argument("--seconds", type=float, default=0.2, help="how long each size and direction takes (0.2)")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures as JSON")
@@ -47,24 +52,12 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def run(options: argparse.Namespace) -> int:
     """Measure or compare; return 1 if a result differs from the reference."""
-    from oneop.benchmark import result as figures
-
     if options.compare:
-        old, new = (figures.load(path) for path in options.compare)
-        lines = figures.compare(old, new)
-        if options.json:
-            print_json([dict(zip(figures.COMPARE_HEADER, line, strict=True)) for line in lines])
-        else:
-            print(table(lines, header=figures.COMPARE_HEADER))
-        return 0
-    import torch
-
+        return _compare(options)
     from oneop.benchmark.plot import svg
     from oneop.benchmark.sweep import bench
 
-    dtype = getattr(torch, options.dtype, None)
-    if not isinstance(dtype, torch.dtype):
-        raise ArgumentError(f"--dtype: expected a dtype such as float32, found {options.dtype!r}")
+    dtype = _dtype(options.dtype)
     results = []
     for op in find_ops(options.target, options.load):
         measured = bench(
@@ -72,15 +65,10 @@ def run(options: argparse.Namespace) -> int:
         )
         results.append(measured)
         if not options.json:
-            print(f"{measured.op}  {measured.dtype} on {measured.device}, {measured.machine['threads']} threads")
-            print(table(measured.table(), header=figures.HEADER, indent="  "))
+            print("\n".join(lines_of(measured)), flush=True)
         if options.plot is not None:
-            has_several = len(results) > 1
-            path = (
-                options.plot.with_name(f"{options.plot.stem}_{op}{options.plot.suffix}")
-                if has_several
-                else options.plot
-            )
+            path: Path = options.plot
+            path = path if len(results) == 1 else path.with_name(f"{path.stem}_{op}{path.suffix}")
             path.write_text(svg(measured))
             note(f"plot: {path}")
     if options.json:
@@ -91,3 +79,51 @@ def run(options: argparse.Namespace) -> int:
         options.save.write_text(json.dumps([result.to_json() for result in results], indent=1))
         note(f"saved: {options.save}")
     return 0 if all(result.ok for result in results) else 1
+
+
+def _dtype(name: str | None) -> torch.dtype | None:
+    if name is None:
+        return None
+    import torch
+
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ArgumentError(f"--dtype: expected a dtype such as float32, found {name!r}")
+    return dtype
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from oneop.benchmark import result as figures
+
+    old, new = (figures.load(path) for path in options.compare)
+    lines = figures.compare(old, new)
+    if options.json:
+        print_json([dict(zip(figures.COMPARE_HEADER, line, strict=True)) for line in lines])
+    else:
+        print(table(lines, header=figures.COMPARE_HEADER))
+    return 0
+
+
+def lines_of(measured: BenchResult) -> list[str]:
+    """Return the figures as a terminal shows them: a block for each direction and size, and the verdict."""
+    from oneop.benchmark.result import HEADER, NOISY_NOTE
+    from oneop.benchmark.verdict import verdict
+
+    threads = measured.machine["threads"]
+    head = f"{measured.op}  {measured.dtype} on {measured.device}, {threads} thread{'s' if threads != 1 else ''}"
+    cells = [[_short(row[2]), *row[3:-1], row[-1][:1]] for row in measured.table()]  # ✗: the verdict says more
+    header, *rows = table(cells, header=["", *HEADER[3:]], indent="    ", wrap=False).splitlines()
+    lines = [head, header]
+    block = None
+    for row, line in zip(measured.rows, rows, strict=True):
+        if (row.direction, row.elements) != block:
+            block = (row.direction, row.elements)
+            lines.append(f"  {row.direction}, {row.elements:,} elements")
+        lines.append(line)
+    lines += [f"  {NOISY_NOTE}"] if any(row.is_noisy for row in measured.rows) else []
+    return [*lines, "", *verdict(measured)]
+
+
+def _short(name: str, most: int = 24) -> str:
+    """Return the name of a contender so that lines fit; of a long one the end, where file and line are."""
+    return name if len(name) <= most else f"...{name[3 - most :]}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from oneop.cli.output import add_command, add_json, note, print_json
+from oneop.cli.project import find_project
 from oneop.cli.targets import CPP
 from oneop.errors import ArgumentError
 
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from oneop._build.library import build
     from oneop.settings import settings
 
-    paths = options.paths or [Path.cwd()]
+    paths = options.paths or [find_project() or Path.cwd()]
     sources = [source for path in paths for source in _sources(path)]
     ods = options.ods + [file for path in paths if path.is_dir() for file in sorted(path.glob("*.td"))]
     functional = options.functional + [file for path in paths if path.is_dir() for file in sorted(path.glob("*.yaml"))]

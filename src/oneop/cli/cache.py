@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from oneop.cli.output import add_command, add_json, note, print_json, table
+from oneop.errors import ArgumentError
 
 
 def add(commands: Any) -> None:
@@ -100,8 +100,7 @@ def run_why(options: argparse.Namespace) -> int:
 
     entries = [entry for kind in ("library", "core") for entry in list_entries(kind, options.name)]
     if not entries:
-        print(f'oneop cache why: the cache has no build of "{options.name}"', file=sys.stderr)
-        return 1
+        raise ArgumentError(f'the cache has no build of "{options.name}"\n  oneop cache list says what it has')
     created = entries[-1].meta().get("created")
     changes = [] if len(entries) < 2 else differences(entries[-2].inputs(), entries[-1].inputs())
     if options.json:

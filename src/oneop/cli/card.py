@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from oneop.cli.output import add_command, note
-from oneop.cli.targets import add_load, find_ops, load_all
+from oneop.cli.targets import add_load, find_ops, load_all, load_project
 from oneop.errors import ArgumentError
 
 
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.all:
         load_all([*options.load, *([options.target] if options.target else [])])
+        load_project()
         load_plugins()
         names = list_ops()
         if not names:

@@ -16,7 +16,7 @@ def add(commands: Any) -> None:
         commands,
         "config",
         "print flags for building an op library with other tools",
-        "g++ -shared -fPIC -O3 $(oneop config --cflags) relu.cpp $(oneop config --ldflags) -o relu.so",
+        "g++ -shared -fPIC $(oneop config --cflags) relu.cpp -o relu.so \\\n  $(oneop config --ldflags)",
     )
     parser.add_argument("--cflags", action="store_true", help="flags of the compiler")
     parser.add_argument("--ldflags", action="store_true", help="flags of the linker")

@@ -10,6 +10,7 @@ from typing import Any
 from oneop.cli.output import add_command
 from oneop.cli.targets import add_load, find_ops
 from oneop.errors import ArgumentError
+from oneop.model.stub_package import stub_package
 
 DEFINITIONS = (".td", ".yaml", ".yml")
 
@@ -37,6 +38,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("generated"), metavar="FOLDER", help="where (generated)"
     )
+    parser.add_argument("--stubs", action="store_true", help="only stubs, no pages")
     parser.add_argument("--check", action="store_true", help="write nothing; say which files are old or missing")
     parser.set_defaults(run=run)
 
@@ -76,10 +78,12 @@ def _from_registry(options: argparse.Namespace) -> dict[str, str]:
     before = set(core().function_names())
     ops = [get_op(name) for name in find_ops(options.targets[0] if options.targets else None, options.load)]
     here = str(Path.cwd())
-    files = {"ops.pyi": stubs(ops)} | {f"{op.name}.md": page(op, relative_to=here) for op in ops}
+    texts = {"ops.pyi": stubs(ops)}
+    pages = {} if options.stubs else {f"{op.name}.md": page(op, relative_to=here) for op in ops}
     libraries = {op.source.library for op in ops if op.source}
     names = [name for name in core().function_names() if name not in before or find_function(name).library in libraries]
-    return files | ({"_C.pyi": function_stubs(bound_functions(names))} if names else {})
+    texts |= {"_C.pyi": function_stubs(bound_functions(names))} if names else {}
+    return stub_package(texts) | pages
 
 
 def _from_definitions(paths: list[Path], include: list[str]) -> dict[str, str]:
@@ -90,5 +94,5 @@ def _from_definitions(paths: list[Path], include: list[str]) -> dict[str, str]:
 
     ops = [op for path in paths if path.suffix == ".td" for op in read_ops(path, include_dirs=include)]
     functions = [function for path in paths if path.suffix != ".td" for function in read_yaml(path)]
-    files = {"ops.pyi": op_stubs(ops)} if ops else {}
-    return files | ({"_C.pyi": function_stubs(functions)} if functions else {})
+    texts = {"ops.pyi": op_stubs(ops)} if ops else {}
+    return stub_package(texts | ({"_C.pyi": function_stubs(functions)} if functions else {}))

@@ -1,6 +1,7 @@
 """The parser of the `oneop` command, and what becomes of errors.
 
-Exit status: 0 is fine, 1 found problems, 2 is wrong usage.
+Exit status: 0 is fine, 1 found problems, 2 is wrong usage: an argument that is not understood, an op or a file that is
+not there, a path that brings no op. What a program raises while it is loaded is a problem, not wrong usage.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ COMMANDS = (new, build, registry, check, bench, card, gen, port, run, audit, cac
 
 EPILOG = """\
 examples:
-  oneop new myop                 a project with an op, its tests and its benchmark
-  oneop check myop               verify the op of the project in that folder
-  oneop bench myop               measure it against its torch reference
+  oneop new myop         a project with an op, its tests and its benchmark
+  oneop check myop       verify the op of the project in that folder
+  oneop bench myop       measure it against its torch reference
   oneop show leaky_relu --load examples/leaky_relu/leaky_relu.cpp
-  oneop info                     versions, compilers, GPUs, settings
+  oneop info             versions, compilers, GPUs, settings
 
-exit status: 0 fine, 1 problems found, 2 wrong usage. Data goes to stdout, progress to stderr.
+exit status: 0 fine, 1 problems found, 2 wrong usage.
+Data goes to stdout, progress to stderr.
 """
 
 
@@ -31,7 +33,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="oneop",
-        description="Define an operator once. Call it, differentiate it, compile it, shard it, prove it.",
+        description="Define an operator once.\nCall it, differentiate it, compile it, shard it, prove it.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -56,9 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        from oneop.errors import OneopError
+        from oneop.errors import ArgumentError, OneopError, OpNotFoundError
 
         if not isinstance(error, OneopError):
             raise
         print(f"oneop {options.command}: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, (ArgumentError, OpNotFoundError)) else 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import keyword
-from importlib import resources
+import sys
+from importlib import metadata, resources
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 from oneop.cli.output import add_command, note
 from oneop.errors import ArgumentError
 
+#: Names that are taken whether these packages are installed or not.
+RESERVED = ("oneop", "oneflow", "torch", "numpy", "triton")
 KERNELS = ("cpp", "cuda", "triton", "numpy")
 WHAT = {
     "op.cpp": "the op and its CPU kernels",
@@ -48,6 +52,11 @@ def run(options: argparse.Namespace) -> int:
     name = options.name
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise ArgumentError(f"{name!r} cannot be the name of an op\n  expected letters, digits and underscores: my_op")
+    owner = owner_of_name(name)
+    if owner:
+        raise ArgumentError(
+            f"{name!r} cannot be the name of a project: `import {name}` brings {owner}\n  choose another: my_{name}"
+        )
     folder: Path = options.dir / name
     if folder.exists():
         raise ArgumentError(f"{folder} is there already\n  choose another name, or another folder with --dir")
@@ -58,7 +67,29 @@ def run(options: argparse.Namespace) -> int:
         target.write_text(text)
         print(target)
     note(f"next: cd {folder} && oneop check && oneop bench")
+    note(f"to import {name} everywhere: pip install --no-build-isolation -e .")
     return 0
+
+
+def owner_of_name(name: str) -> str:
+    """Return what `import name` brings already, outside the working folder; "" if nothing."""
+    if name in RESERVED:
+        return "oneop itself" if name == "oneop" else f"a package that oneop works with, {name}"
+    if name in sys.stdlib_module_names:
+        return "a module of Python's standard library"
+    here = Path.cwd()
+    path = sys.path[:]
+    sys.path[:] = [entry for entry in path if entry and Path(entry).resolve() != here]
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return ""
+    finally:
+        sys.path[:] = path
+    is_folder = spec is not None and spec.origin is None  # any folder in the path, unless a distribution has it
+    if spec is None or (is_folder and name not in metadata.packages_distributions()):
+        return ""
+    return "an installed package"
 
 
 def _kernels(text: str) -> list[str]:

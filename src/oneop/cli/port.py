@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
         "say which sources of a OneFlow checkout, or of a folder, build with this SDK",
         "oneop port --survey ~/oneflow\n"
         "oneop port --survey ~/oneflow --group kernels --json > kernels.json\n"
-        "oneop port --survey ~/oneflow --failed-in kernels.json   # those again that did not build\n"
+        "oneop port --survey ~/oneflow --failed-in kernels.json   # these again\n"
         "oneop port --survey my_ops",
     )
     parser.add_argument(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oneop.cli.output import add_command, add_json, print_json, table
-from oneop.cli.targets import add_load, find_ops, load_all
+from oneop.cli.output import add_command, add_json, place_text, print_json, table
+from oneop.cli.targets import add_load, find_ops, load_all, load_project
 
 if TYPE_CHECKING:
     from oneop.registry import OpDef
@@ -34,7 +36,7 @@ def add(commands: Any) -> None:
         "show what is registered for an op, and where",
         "oneop show leaky_relu --load leaky_relu.cpp\noneop show leaky_relu.cpp --json",
     )
-    parser.add_argument("op", metavar="OP|PATH", help="an op, or a path that brings some")
+    parser.add_argument("op", nargs="?", metavar="OP|PATH", help="an op, or a path that brings some")
     add_load(parser)
     add_json(parser)
     parser.set_defaults(run=run_show)
@@ -68,6 +70,7 @@ def run_list(options: argparse.Namespace) -> int:
     from oneop.registry import get_op, list_ops
 
     load_all(options.load)
+    load_project()
     load_plugins()
     ops = [get_op(name) for name in list_ops()]
     if options.json:
@@ -86,7 +89,7 @@ def run_list(options: argparse.Namespace) -> int:
             rows.append([op.name, kernels or "none", facts["gradient"], facts["jvp"], facts["vmap"], facts["sbp"]])
         print(table(rows, header=["op", "kernels", "gradient", "jvp", "vmap", "sbp"]))
     else:
-        print(table([[op.name, str(op.source)] for op in ops]))
+        print(table([[op.name, place_text(op.source)] for op in ops]))
     return 0
 
 
@@ -99,5 +102,5 @@ def run_show(options: argparse.Namespace) -> int:
         shown = [asdict(op) | {"coverage": coverage_of(op)} for op in ops]
         print_json(shown[0] if len(shown) == 1 else shown)
     else:
-        print("\n\n".join(str(op) for op in ops))
+        print("\n\n".join(str(op).replace(f"{Path.cwd()}{os.sep}", "") for op in ops))
     return 0

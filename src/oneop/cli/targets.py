@@ -2,20 +2,19 @@
 
 A path is a C++ or CUDA source (built first), a shared object, a Python program, an op module, or a project: a folder
 with a pyproject.toml whose entry points `oneop.ops` name the modules that bring its ops. Beside such a module,
-`reference.py` may hold `@oneop.testing.reference` functions.
+`reference.py` may hold `@oneop.testing.reference` functions. Inside a project its ops are there by name.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import runpy
 import sys
 from pathlib import Path
 from typing import Any
 
-from oneop.errors import ArgumentError, OpNotFoundError, did_you_mean
+from oneop.cli.project import find_project, import_project, import_with_reference, is_project
+from oneop.errors import ArgumentError, LoadError, OpNotFoundError, did_you_mean
 
 CPP = (".cpp", ".cc", ".cxx", ".cu")
 
@@ -37,17 +36,26 @@ def load_all(paths: list[str]) -> list[str]:
 
 
 def find_ops(target: str | None, loads: list[str]) -> list[str]:
-    """Return the ops that a target names. Raises `OpNotFoundError` or `ArgumentError`."""
+    """Return the ops that a target names, at least one. Raises `OpNotFoundError` or `ArgumentError`."""
     loaded = load_all(loads)
+    project = find_project()
     if target is None:
         if loaded:
             return loaded
-        if is_project(Path.cwd()):
-            return load_path(Path.cwd())
+        if project is not None:
+            return ops_at(project)
         raise ArgumentError("expected an op or a path\n  in the folder of a project it may be left out")
     path = Path(target)
+    # In a project the name of its op is not the folder of its package, which may be in the working folder.
+    is_name = target.isidentifier()
+    if project is not None and is_name and target in load_path(project):
+        return [target]
     if path.exists() and (path.suffix or path.is_dir()):
-        return load_path(path)
+        return ops_at(path)
+    return [_op_of_name(target)]
+
+
+def _op_of_name(target: str) -> str:
     from oneop.plugins import load_plugins
     from oneop.registry import list_ops
 
@@ -55,21 +63,54 @@ def find_ops(target: str | None, loads: list[str]) -> list[str]:
         load_plugins()
     names = list_ops()
     if target in names:
-        return [target]
+        load_references(target)
+        return target
     raise OpNotFoundError(
         f'there is no op and no file "{target}"{did_you_mean(target, names)}\n'
         f"  ops that no installed package brings are loaded first: --load PATH"
     )
 
 
+def load_references(op: str) -> None:
+    """Import `reference.py` of the installed package whose entry point has the op's name, else of all of them."""
+    from oneop.plugins import list_plugins
+
+    points = [point for point in list_plugins() if point.module in sys.modules]
+    for point in [point for point in points if point.name == op] or points:
+        import_with_reference(point.module)
+
+
+def load_project() -> None:
+    """Load the ops of the project that the working folder is in, if it is in one."""
+    project = find_project()
+    if project is not None:
+        load_path(project)
+
+
+def ops_at(path: Path) -> list[str]:
+    """Load what is at a path, and return the ops it brought, at least one. Raises `ArgumentError` if there is none."""
+    ops = load_path(path)
+    if not ops:
+        raise ArgumentError(
+            f"{path} brings no op\n  expected a call of oneop.define or oneop.load there, or REGISTER_USER_OP"
+        )
+    return ops
+
+
 def load_path(path: Path) -> list[str]:
-    """Load what is at a path, and return the ops it brought."""
+    """Load what is at a path, and return the ops it brought; those that came from there before count."""
     from oneop.registry import list_ops
 
     before = {name: str(_source(name)) for name in list_ops()}
     brought = _load(path)
-    after = list_ops()
-    return brought or [name for name in after if before.get(name) != str(_source(name))]
+    if not brought:
+        brought = [name for name in list_ops() if before.get(name) != str(_source(name))]
+    return [name for name in brought or list_ops() if _is_from(path, name)] or brought
+
+
+def _is_from(path: Path, name: str) -> bool:
+    source = _source(name)
+    return bool(source) and path.resolve() in (file := Path(source.file).resolve(), *file.parents)
 
 
 def _source(name: str) -> Any:
@@ -79,52 +120,33 @@ def _source(name: str) -> Any:
 
 
 def _load(path: Path) -> list[str]:
-    import oneop
-
+    """Load it; return the ops of a library, and nothing for programs. Raises `ArgumentError` or `LoadError`."""
     if not path.exists():
         raise ArgumentError(f"there is no file or folder {path}")
+    is_module = path.is_dir() and any(path.glob(f"{path.name}_*"))
+    if path.suffix not in (*CPP, ".so", ".py") and not is_project(path) and not is_module:
+        raise ArgumentError(
+            f"cannot load {path}\n"
+            f"  expected a source ({', '.join(CPP)}), a library (.so), a program (.py), an op module, "
+            f"or a folder whose pyproject.toml has entry points oneop.ops"
+        )
+    try:
+        return _load_kind(path)
+    except (ArgumentError, OpNotFoundError) as error:  # of the program: the command itself was used as it should be
+        raise LoadError(f"{path} could not be loaded\n  {type(error).__name__}: {error}") from error
+
+
+def _load_kind(path: Path) -> list[str]:
+    import oneop
+
     if path.suffix in CPP:
         return list(oneop.load(path.stem, [path]).ops)
     if path.suffix == ".so":
         return list(oneop.load(path).ops)
     if path.suffix == ".py":
         runpy.run_path(str(path), run_name=f"oneop_{path.stem}")
-        return []
-    if is_project(path):
-        return _load_project(path)
-    if path.is_dir() and any(path.glob(f"{path.name}_*")):
+    elif is_project(path):
+        import_project(path)
+    else:
         oneop.load_module(path)
-        return []
-    raise ArgumentError(
-        f"cannot load {path}\n  expected a source ({', '.join(CPP)}), a library (.so), a program (.py), an op module, "
-        f"or a folder whose pyproject.toml has entry points oneop.ops"
-    )
-
-
-def project_modules(path: Path) -> list[str]:
-    """Return the modules that the entry points of a project name."""
-    import tomllib
-
-    file = path / "pyproject.toml"
-    if not file.is_file():
-        return []
-    points = tomllib.loads(file.read_text()).get("project", {}).get("entry-points", {})
-    return [value.partition(":")[0] for value in points.get("oneop.ops", {}).values()]
-
-
-def is_project(path: Path) -> bool:
-    """Tell whether a folder is a project that brings ops."""
-    return bool(project_modules(path))
-
-
-def _load_project(path: Path) -> list[str]:
-    source = path / "src" if (path / "src").is_dir() else path
-    sys.path.insert(0, str(source.resolve()))
-    from oneop.registry import list_ops
-
-    before = set(list_ops())
-    for name in project_modules(path):
-        module = importlib.import_module(name)
-        if hasattr(module, "__path__") and importlib.util.find_spec(f"{name}.reference") is not None:
-            importlib.import_module(f"{name}.reference")
-    return [op for op in list_ops() if op not in before]
+    return []

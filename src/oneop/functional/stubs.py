@@ -8,12 +8,13 @@ from typing import NoReturn
 
 from oneop.functional.description import Function
 from oneop.functional.signature import TYPES, Parameter, Signature, parse_signature
+from oneop.model.stub_package import OTHERS
 from oneop.ods.ops import OdsArg, OdsAttr, OdsOp
 
 HEAD = [
     "# Made from op definitions; do not edit.",
     "from collections.abc import Sequence",
-    "from typing import NamedTuple, overload",
+    "from typing import Any, NamedTuple, overload",
     "",
     "import torch",
     "from torch import Tensor",
@@ -75,7 +76,7 @@ def function_stubs(functions: Sequence[Function]) -> str:
             if len(function.signatures) > 1:
                 lines.append("@overload")
             lines += _function(function, signature, named)
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *OTHERS])
 
 
 def bound_functions(names: Sequence[str]) -> list[Function]:
@@ -153,7 +154,7 @@ def op_stubs(ops: Sequence[OdsOp]) -> str:
             f"def {_safe(op.name)}({', '.join(parameters)}) -> {'Tensor' if single else 'tuple[Tensor, ...]'}:"
         )
         lines += [f"    {_docstring(op.doc or f'Defined at {op.file}:{op.line}.')}", ""]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *OTHERS])
 
 
 def _input(arg: OdsArg, may_be_left_out: bool) -> str:

@@ -109,9 +109,10 @@ class Job(JobEntry):
         return self.compile().view_plan()
 
     def profile(self, count: int = 20) -> JobProfile:
-        """Run the job `count` times on what its buffers hold, and return the time and bytes of each step.
+        """Run the job `count` times on what its buffers hold, and return the times and bytes of each step.
 
-        Variables are put back afterwards, and the runs count as no steps.
+        Runs before these warm up. A step has its least and its median time. Variables are put back afterwards, and the
+        runs count as no steps.
         """
         return profile_job(self.compile(), count)
 

@@ -26,6 +26,7 @@ from oneop.jobs.training.session import Draft, Session, current_session
 from oneop.runtime.core import core
 
 BACKENDS = ("planned", "inductor", "eager")
+WARM_UP_RUNS = 3  # before a profile
 _ATTEMPTS = 5  # to compile a job whose ops are registered again all the time
 
 
@@ -93,14 +94,20 @@ class CompiledJob:
         """Return a block around what may refuse a call: where it does, ranks that wait for this one are told."""
         return refusing(self.traced.device) if self.traced.is_spread else nullcontext()
 
-    def time_steps(self, count: int) -> list[float]:
-        """Run the steps on what the buffers hold and return their least seconds; variables stay as they are."""
+    def time_steps(self, count: int) -> list[list[float]]:
+        """Run the steps on what the buffers hold; return the seconds of each step in each of `count` runs.
+
+        Runs before them warm up and are not counted. Variables stay as they are.
+        """
+        if count < 1:
+            raise ArgumentError(f'job "{self.traced.name}": expected at least one run to profile, found {count}')
         assert self.bound is not None
         with self.gate, no_modes(), torch.no_grad():
             before = [value.clone() for value in self.traced.held] if self.traced.changes_held else []
             try:
                 self._set_rate()
-                return self.bound.program.profile(count)  # type: ignore[no-any-return]
+                runs = [self.bound.program.profile(1) for _ in range(WARM_UP_RUNS + count)]
+                return runs[WARM_UP_RUNS:]
             finally:
                 for value, old in zip(self.traced.held, before, strict=bool(before)):
                     value.copy_(old)

@@ -1,1 +1,4 @@
-"""Facts that several parts of oneop need, each written once: attribute types and dtypes. Nothing here imports torch."""
+"""Facts that several parts of oneop need, each written once: attribute types, dtypes, the place of type stubs.
+
+Nothing here imports torch.
+"""

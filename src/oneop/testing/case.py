@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,10 +44,14 @@ class Case:
         """The attributes by name; those left out keep their default."""
         return dict(self.attrs)
 
+    def bind(self, tensors: Sequence[Any]) -> functools.partial[Any]:
+        """Return the call of the op on these tensors."""
+        extra = {} if self.tensors else {"device": self.device}
+        return functools.partial(self.subject.call, *self.group(tensors), **self.attributes, **extra)
+
     def run(self, tensors: Sequence[Any]) -> list[torch.Tensor]:
         """Call the op on these tensors; return its results, and the inputs that it changes."""
-        extra = {} if self.tensors else {"device": self.device}
-        results = self.subject.call(*self.group(tensors), **self.attributes, **extra)
+        results = self.bind(tensors)()
         flat = [results] if isinstance(results, torch.Tensor) else list(results or ())
         return flat + self.changed(tensors)
 

@@ -191,8 +191,8 @@ def progress_line(wanted: bool | None = None) -> Callable[[str, str, int, int], 
 
     def show(op: str, family: str, done: int, total: int) -> None:
         filled = width * done // max(total, 1)
-        line = f"\r{op} [{'#' * filled}{'.' * (width - filled)}] {done}/{total} {family}"
-        print(f"{line:79}" if done < total else f"\r{'':79}\r", end="", file=sys.stderr, flush=True)
+        line = f"{op} [{'#' * filled}{'.' * (width - filled)}] {done}/{total} {family}"[:79]  # else it wraps
+        print(f"\r{line:79}" if done < total else f"\r{'':79}\r", end="", file=sys.stderr, flush=True)
 
     return show
 

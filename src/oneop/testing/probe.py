@@ -60,15 +60,26 @@ def group_tensors(subject: Subject, counts: Sequence[int], tensors: Sequence[Any
     return grouped
 
 
-def find_domain(subject: Subject, device: str = "cpu") -> Domain:
-    """Return what the op takes. Raises `ArgumentError` if no call that it takes could be found."""
-    probe = _Probe(subject, device)
+def find_domain(subject: Subject, device: str = "cpu", dtype: torch.dtype | None = None) -> Domain:
+    """Return what the op takes, with some input of a dtype if that is given.
+
+    Raises `ArgumentError` if no call that it takes could be found.
+    """
+    probe = _Probe(subject, device, dtype)
     attrs, base = probe.attributes()
     choices: dict[tuple[tuple[int, ...], tuple[torch.dtype, ...]], Choice] = {}
     for _, kernel in subject.kernels(device):
         for counts in _arities(subject):
             for choice in probe.choices(kernel, counts, base):
                 choices.setdefault((choice.counts, choice.dtypes), choice)
+    if not choices and dtype is not None:
+        others = {str(d) for choice in find_domain(subject, device).choices for d in choice.dtypes}
+        dtype_names = ", ".join(sorted(name.removeprefix("torch.") for name in others)) or "no tensors"
+        raise ArgumentError(
+            f'op "{subject.name}": takes no {str(dtype).removeprefix("torch.")} input on {device}\n'
+            f"  expected one of: {dtype_names}\n"
+            f"  defined at {subject.op.source}"
+        )
     if not choices:
         raise ArgumentError(
             f'op "{subject.name}": found no call that it takes on {device}\n'
@@ -86,9 +97,10 @@ def _attrs_text(attrs: Mapping[str, Any]) -> str:
 class _Probe:
     """Asks inference and kernels of one op."""
 
-    def __init__(self, subject: Subject, device: str) -> None:
+    def __init__(self, subject: Subject, device: str, dtype: torch.dtype | None = None) -> None:
         self.subject = subject
         self.device = device
+        self.dtype = dtype  # that some input of every choice has
 
     def infer(
         self, counts: Sequence[int], dtypes: Sequence[torch.dtype], shapes: Sequence[Shape], attrs: Mapping[str, Any]
@@ -106,7 +118,10 @@ class _Probe:
 
     def choices(self, kernel: KernelDef, counts: tuple[int, ...], base: Mapping[str, Any]) -> Iterator[Choice]:
         """Yield the first combination of dtypes for which inference and this kernel take some call."""
-        for dtypes in _dtype_combinations(self.subject, kernel, counts):
+        guesses = _GUESSES if self.dtype is None else (self.dtype, *_GUESSES)
+        for dtypes in _dtype_combinations(self.subject, kernel, counts, guesses):
+            if self.dtype is not None and self.dtype not in dtypes:
+                continue
             templates = self.templates(counts, dtypes, base)
             if templates and self.kernel_takes(kernel, counts, dtypes, templates, base):
                 yield Choice(counts=counts, dtypes=dtypes, templates=tuple(templates))
@@ -245,7 +260,7 @@ def _arities(subject: Subject) -> list[tuple[int, ...]]:
 
 
 def _dtype_combinations(
-    subject: Subject, kernel: KernelDef, counts: Sequence[int]
+    subject: Subject, kernel: KernelDef, counts: Sequence[int], guesses: Sequence[torch.dtype] = _GUESSES
 ) -> Iterator[tuple[torch.dtype, ...]]:
     """Yield dtypes of all input tensors that the kernel's conditions allow, likely ones first."""
     asked: dict[tuple[str, int], torch.dtype] = {}
@@ -254,7 +269,7 @@ def _dtype_combinations(
             asked[name, index] = _DTYPES[dtype]
     places = [(arg.name, i) for arg, count in zip(subject.op.inputs, counts, strict=True) for i in range(count)]
     open_places = [place for place in places if place not in asked]
-    usual = list(dict.fromkeys([*asked.values(), *_GUESSES]))
+    usual = list(dict.fromkeys([*asked.values(), *guesses]))
     seen = set()
     alike = ((dtype,) * len(open_places) for dtype in usual)
     for values in itertools.islice(itertools.chain(alike, itertools.product(usual, repeat=len(open_places))), 80):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -134,23 +135,37 @@ def reference_agrees(context: Context, case: Case) -> None:
     )
 
 
-def call_reference(case: Case, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Call the reference as the op is called; attributes that are left out and that it asks for get their default."""
+def bind_reference(case: Case, tensors: Sequence[torch.Tensor]) -> functools.partial[Any]:
+    """Return the call of the reference, made as the op is called.
+
+    Attributes that are left out and that it asks for get their default.
+    """
     function = case.subject.hints.reference
     assert function is not None
     attrs: dict[str, Any] = case.attributes
     values = case.subject.torch_args(case.group(tensors), attrs)[len(case.subject.op.inputs) :]
     known = dict(zip((attr.name for attr in case.subject.op.attrs), values, strict=False))
-    passed = {name: value for name, value in known.items() if _passes(function, name, name in attrs)}
-    results = function(*case.group(tensors), **passed)
+    passed = {name: value for name, value in known.items() if _passes(function, name, value, name in attrs)}
+    return functools.partial(function, *case.group(tensors), **passed)
+
+
+def call_reference(case: Case, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Call the reference; return its results, and the inputs that the op changes."""
+    results = bind_reference(case, tensors)()
     flat = [results] if isinstance(results, torch.Tensor) else list(results or ())
     return flat + case.changed(tensors)
 
 
-def _passes(function: Callable[..., Any], name: str, is_given: bool) -> bool:
-    """Tell whether the function gets this attribute: if it names it, or takes any and it is given."""
+def _passes(function: Callable[..., Any], name: str, value: Any, is_given: bool) -> bool:
+    """Tell whether the function gets this attribute: if it names it, or takes any and it is given.
+
+    One that is left out, and that the function has the same default for, is left out there too: `oneop bench` compares
+    calls that are alike.
+    """
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:  # a builtin
         return is_given
-    return name in parameters or (is_given and any(p.kind is p.VAR_KEYWORD for p in parameters.values()))
+    if name not in parameters:
+        return is_given and any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return is_given or repr(parameters[name].default) != repr(value)  # so 1, 1.0 and True are not alike
