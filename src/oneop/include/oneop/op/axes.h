@@ -9,6 +9,11 @@
 
 #include "oneop/op/record.h"
 
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 
@@ -255,5 +260,9 @@ class BoundAxes {
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
+
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC pop_options
+#endif
 
 #endif  // ONEOP_OP_AXES_H_

@@ -166,8 +166,8 @@ struct ElementwiseWork;
 template <class S, class F, class... R, class... A, class... V>
 struct ElementwiseWork<S, F, Types<R...>, Types<A...>, Types<V...>> {
   static void Run(const F& functor, oneop_frame* frame) {
-    RunWith(functor, frame, std::index_sequence_for<R...>(), std::index_sequence_for<A...>(),
-            std::index_sequence_for<V...>());
+    const int64_t count = CommonCount(frame, S::kSchema.num_inputs + S::kSchema.num_outputs);
+    sdk::ParallelFor(frame->host, 0, count, kGrain, Range{functor, frame});
   }
 
  private:
@@ -179,16 +179,22 @@ struct ElementwiseWork<S, F, Types<R...>, Types<A...>, Types<V...>> {
   static T* DataOf(const oneop_frame* frame, int number) {
     return static_cast<T*>(sdk::TensorAt(frame, number)->data);
   }
-  template <size_t... O, size_t... I, size_t... K>
-  static void RunWith(const F& functor, oneop_frame* frame, std::index_sequence<O...>,
-                      std::index_sequence<I...>, std::index_sequence<K...>) {
-    const int64_t count = CommonCount(frame, S::kSchema.num_inputs + S::kSchema.num_outputs);
-    sdk::ParallelFor(frame->host, 0, count, kGrain, [&](int64_t begin, int64_t end) {
+  // No lambda: nvcc loses parameter packs that are expanded in one.
+  struct Range {
+    const F& functor;
+    oneop_frame* frame;
+    void operator()(int64_t begin, int64_t end) const {
+      Over(begin, end, std::index_sequence_for<R...>(), std::index_sequence_for<A...>(),
+           std::index_sequence_for<V...>());
+    }
+    template <size_t... O, size_t... I, size_t... K>
+    void Over(int64_t begin, int64_t end, std::index_sequence<O...>, std::index_sequence<I...>,
+              std::index_sequence<K...>) const {
       Piece(functor, begin, end, OperandOf<R>{DataOf<R>(frame, ResultTensor<S>(O))}...,
             OperandOf<A>{DataOf<A>(frame, I)}...,
             V::Read(*sdk::Element(frame->attrs, frame->attr_size, K))...);
-    });
-  }
+    }
+  };
   static void Piece(const F& functor, int64_t begin, int64_t end, OperandOf<R>... to,
                     OperandOf<A>... from, typename V::type... attrs) {
     if constexpr (!kConverts) {

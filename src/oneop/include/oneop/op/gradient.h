@@ -4,6 +4,11 @@
 
 #include "oneop/op/record.h"
 
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 
@@ -227,5 +232,9 @@ ONEOP_COLD inline void NewGradient(OpRecord* op) {
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
+
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC pop_options
+#endif
 
 #endif  // ONEOP_OP_GRADIENT_H_

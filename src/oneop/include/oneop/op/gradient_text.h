@@ -9,6 +9,11 @@
 
 #include "oneop/op/gradient.h"
 
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 
@@ -406,5 +411,9 @@ class GradientParser {
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
+
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC pop_options
+#endif
 
 #endif  // ONEOP_OP_GRADIENT_TEXT_H_

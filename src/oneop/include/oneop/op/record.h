@@ -7,6 +7,11 @@
 #include "oneop/sdk/function.h"
 #include "oneop/sdk/guard.h"
 
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 
@@ -178,5 +183,9 @@ ONEOP_COLD inline void PutOutput(oneop_tensor* tensor, const int64_t* shape, int
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
+
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC pop_options
+#endif
 
 #endif  // ONEOP_OP_RECORD_H_

@@ -64,6 +64,8 @@ template <class T>
 struct RowOperand {
   using N = Number<ComputeType<T>>;
   RowLayout layout;
+  RowOperand(const oneop_frame* frame, const AxesRule* axes, int32_t number)
+      : layout(LayoutOf(frame, axes, number)) {}
 
   static constexpr bool kConverts = Storage<T>::kConverts;
   int64_t RoomLength() const { return kConverts ? layout.length : 0; }
@@ -102,29 +104,37 @@ struct RowsWork<F, Types<R...>, Types<A...>, Types<V...>> {
     const OpRecord* op;
   };
   static void Run(const Kept& kept, oneop_frame* frame) {
-    RunWith(kept, frame, std::index_sequence_for<R...>(), std::index_sequence_for<A...>(),
-            std::index_sequence_for<V...>());
-  }
-
- private:
-  template <size_t... O, size_t... I, size_t... K>
-  static void RunWith(const Kept& kept, oneop_frame* frame, std::index_sequence<O...>,
-                      std::index_sequence<I...>, std::index_sequence<K...>) {
-    constexpr int32_t kInputs = sizeof...(A);
     const oneop_tensor& first = *sdk::TensorAt(frame, 0);
     int64_t rows = 1;
     for (int32_t i = 0; i + 1 < first.ndim; ++i) {
       rows *= first.shape[i];
     }
     const int64_t length = first.ndim == 0 ? 1 : first.shape[first.ndim - 1];
-    const AxesRule* axes = kept.op->axes;
     const int64_t grain = kRowGrain / (length < 1 ? 1 : length) + 1;
-    sdk::ParallelFor(frame->host, 0, rows, grain, [&](int64_t begin, int64_t end) {
-      Piece(kept.functor, begin, end, RowOperand<R>{LayoutOf(frame, axes, kInputs + O)}...,
-            RowOperand<A>{LayoutOf(frame, axes, I)}...,
-            V::Read(*sdk::Element(frame->attrs, frame->attr_size, K))...);
-    });
+    sdk::ParallelFor(frame->host, 0, rows, grain, Range{kept, frame});
   }
+
+ private:
+  // No lambda, and no constructor in the packs: nvcc would lose them.
+  static constexpr int32_t kNumInputs = sizeof...(A);
+  struct Range {
+    const Kept& kept;
+    oneop_frame* frame;
+    void operator()(int64_t begin, int64_t end) const {
+      Over(begin, end, std::index_sequence_for<R...>(), std::index_sequence_for<A...>(),
+           std::index_sequence_for<V...>());
+    }
+    template <class Operand>
+    Operand At(int32_t number) const {
+      return Operand(frame, kept.op->axes, number);
+    }
+    template <size_t... O, size_t... I, size_t... K>
+    void Over(int64_t begin, int64_t end, std::index_sequence<O...>, std::index_sequence<I...>,
+              std::index_sequence<K...>) const {
+      Piece(kept.functor, begin, end, At<RowOperand<R>>(kNumInputs + O)..., At<RowOperand<A>>(I)...,
+            V::Read(*sdk::Element(frame->attrs, frame->attr_size, K))...);
+    }
+  };
   // Frees itself when the functor throws too.
   struct Rooms {
     explicit Rooms(int64_t length) : data(length == 0 ? nullptr : new float[length]) {}

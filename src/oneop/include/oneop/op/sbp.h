@@ -5,6 +5,11 @@
 
 #include "oneop/op/axes.h"
 
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 
@@ -187,5 +192,9 @@ ONEOP_COLD inline int32_t GetSbp(void* self, oneop_frame* frame, oneop_sbp_sink*
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
+
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC pop_options
+#endif
 
 #endif  // ONEOP_OP_SBP_H_
