@@ -26,7 +26,9 @@ ONEOP_COLD inline void FinishRecords() {
         op->def.modify_inputs = &ModifyInputs;
       }
     }
-    if (op->schema->num_outputs != 0 && op->def.infer_logical == nullptr) {
+    if (op->schema->num_outputs == 0 && op->def.infer_logical == nullptr) {
+      op->def.infer_logical = &InferOutputs;  // there is nothing to infer
+    } else if (op->def.infer_logical == nullptr) {
       op->Mistake(
           {"nothing says what its outputs are\n  add .same_shape(), .infer(\"a b -> a\")"
            " or .infer([](oneop::Infer& ctx) { ... })"});
@@ -200,7 +202,7 @@ class Op {
     return *this;
   }
   void InferIfNothingDoes() {
-    if (record_->def.infer_logical == nullptr && S::kSchema.num_outputs != 0) {
+    if (record_->def.infer_logical == nullptr) {
       same_shape();
     }
   }

@@ -114,7 +114,7 @@ ONEOP_COLD inline int32_t InferOutputs(void* self, oneop_frame* frame, oneop_sta
       record.infer(context);
     } else if (record.axes != nullptr) {
       BoundAxes(*record.axes, frame).PutOutputs(sdk::TensorAt(frame, 0)->dtype);
-    } else {
+    } else if (frame->num_input_tensors != 0) {
       const oneop_tensor first = *sdk::TensorAt(frame, 0);
       for (int32_t i = 0; i != frame->num_output_tensors; ++i) {
         PutOutput(sdk::TensorAt(frame, frame->num_input_tensors + i), first.shape, first.ndim,

@@ -44,8 +44,15 @@ ONEOP_COLD inline std::string Pointed(std::string_view text, std::string_view cu
   while (begin < at && Cursor::IsSpace(text[begin])) {
     ++begin;
   }
+  // Of a long line only what stands around the mark.
+  constexpr size_t kBefore = 60, kAfter = 40;
+  const bool is_cut = at - begin > kBefore;
+  begin = is_cut ? at - kBefore : begin;
   std::string shown("\n    ");
-  shown.append(text.substr(begin, end - begin)).append("\n    ").append(at - begin, ' ');
+  shown.append(is_cut ? "..." : "").append(text.substr(begin, at - begin));
+  shown.append(text.substr(at, end - at < kAfter ? end - at : kAfter));
+  shown.append(end - at < kAfter ? "" : "...").append("\n    ");
+  shown.append(at - begin + (is_cut ? 3 : 0), ' ');
   return shown.append("^");
 }
 

@@ -166,6 +166,7 @@ struct Cursor {
       const char c = text[at];
       if (quote != '\0') {
         quote = c == quote ? '\0' : quote;
+        at += c == '\\' ? 1 : 0;
       } else if (c == '"' || c == '\'') {
         quote = c;
       } else if (c == '(' || c == '[') {
