@@ -43,7 +43,7 @@ def test_both_spellings_give_one_record():
     split = "\n    .SetGetSbpFn(user_op::GetSbpFnUtil::SplitForEachAxis)"
     plain = oneflow.replace("// scale_oneflow.cpp\n", "").replace("scale_oneflow", "scale").replace(split, "")
     assert "".join(plain.split()) in "".join(readme.split())
-    oneop.load_inline("oph_scale", ours.replace('scale(', 'oph_scale('))
+    oneop.load_inline("oph_scale", ours.replace("scale(", "oph_scale("))
     oneop.load_inline("oph_scale_oneflow", oneflow.replace("scale_oneflow", "oph_scale_oneflow"))
     assert record_of("oph_scale") == record_of("oph_scale_oneflow")
     x = torch.randn(4, 3, requires_grad=True)
