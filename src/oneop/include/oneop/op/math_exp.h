@@ -57,73 +57,68 @@ struct DoubleExp {
   double n, p;
 };
 
-// Beyond these limits e^x is infinite or rounds to zero. A NaN passes: comparisons with it fail.
-ONEOP_INLINE float Clamp(float x, float low, float high) {
-  const float raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
-ONEOP_INLINE double Clamp(double x, double low, double high) {
-  const double raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
-
 ONEOP_INLINE FloatExp Split(float x) {
   const float n = (x * 1.44269504f + kRoundFloat) - kRoundFloat;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;  // ln 2 in two parts
-  float p = 1.39503634e-3f;
-  p = p * r + 8.36896678e-3f;
-  p = p * r + 4.16662075e-2f;
-  p = p * r + 1.66665182e-1f;
-  p = p * r + 5.00000009e-1f;
-  return {n, p * (r * r) + r};
+  // In pairs: a chain of products would wait for each of them.
+  const float z = r * r;
+  const float low = 1.66665182e-1f * r + 5.00000009e-1f;
+  const float high = (1.39503634e-3f * r + 8.36896678e-3f) * r + 4.16662075e-2f;
+  return {n, (high * z + low) * z + r};
 }
 ONEOP_INLINE DoubleExp Split(double x) {
   const double n = (x * 1.4426950408889634 + kRoundDouble) - kRoundDouble;
   const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  double p = 2.092686017036777e-09;
-  p = p * r + 2.5112342701658886e-08;
-  p = p * r + 2.7557233639610969e-07;
-  p = p * r + 2.7557233948376996e-06;
-  p = p * r + 2.4801587373400069e-05;
-  p = p * r + 0.00019841269897339663;
-  p = p * r + 0.0013888888888858621;
-  p = p * r + 0.0083333333333166296;
-  p = p * r + 0.041666666666666727;
-  p = p * r + 0.16666666666666685;
-  p = p * r + 0.5;
-  return {n, p * (r * r) + r};
+  const double z = r * r, w = z * z;
+  const double a = 0.16666666666666685 * r + 0.5;
+  const double b = 0.0083333333333166296 * r + 0.041666666666666727;
+  const double c = 0.00019841269897339663 * r + 0.0013888888888858621;
+  const double d = 2.7557233948376996e-06 * r + 2.4801587373400069e-05;
+  const double e = (2.092686017036777e-09 * r + 2.5112342701658886e-08) * r + 2.7557233639610969e-07;
+  const double low = b * z + a, high = (e * z + d) * z + c;
+  return {n, (high * w + low) * z + r};
 }
 
+// Limits are checked at the end. Clamping x first looks simpler, but then the compiler works out the
+// results at the limits and guards all the rest with comparisons that know of NaN.
 ONEOP_INLINE float exp(float x) {
-  const FloatExp e = Split(Clamp(x, -110.0f, 100.0f));
+  const FloatExp e = Split(x);
   const float half = (e.n * 0.5f + kRoundFloat) - kRoundFloat;
-  return (1.0f + e.p) * PowerOf2(half) * PowerOf2(e.n - half);
+  const float result = (1.0f + e.p) * PowerOf2(half) * PowerOf2(e.n - half);
+  const float not_large = x > 88.8f ? __builtin_inff() : result;
+  return x < -104.0f ? 0.0f : not_large;
 }
 ONEOP_INLINE double exp(double x) {
-  const DoubleExp e = Split(Clamp(x, -760.0, 720.0));
+  const DoubleExp e = Split(x);
   const double half = (e.n * 0.5 + kRoundDouble) - kRoundDouble;
-  return (1.0 + e.p) * PowerOf2(half) * PowerOf2(e.n - half);
+  const double result = (1.0 + e.p) * PowerOf2(half) * PowerOf2(e.n - half);
+  const double not_large = x > 709.8 ? __builtin_inf() : result;
+  return x < -746.0 ? 0.0 : not_large;
 }
 
 // Small x come back unchanged, which keeps -0 and denormal numbers.
 ONEOP_INLINE float expm1(float x) {
-  const FloatExp e = Split(Clamp(x, -30.0f, 100.0f));
+  const FloatExp e = Split(x);
   const float half = (e.n * 0.5f + kRoundFloat) - kRoundFloat;
   const float first = PowerOf2(half), second = PowerOf2(e.n - half);
   // (p * 2^n) + (2^n - 1), where 2^n may be infinite although the sum is not
   const float near_zero = e.p * first * second + (first * second - 1.0f);
   const float large = (1.0f + e.p) * first * second;
   const float result = e.n > 60.0f ? large : near_zero;
-  return x * x < 1e-16f ? x : result;
+  const float not_large = x > 88.8f ? __builtin_inff() : result;
+  const float not_small = x < -30.0f ? -1.0f : not_large;
+  return x * x < 1e-16f ? x : not_small;
 }
 ONEOP_INLINE double expm1(double x) {
-  const DoubleExp e = Split(Clamp(x, -50.0, 720.0));
+  const DoubleExp e = Split(x);
   const double half = (e.n * 0.5 + kRoundDouble) - kRoundDouble;
   const double first = PowerOf2(half), second = PowerOf2(e.n - half);
   const double near_zero = e.p * first * second + (first * second - 1.0);
   const double large = (1.0 + e.p) * first * second;
   const double result = e.n > 100.0 ? large : near_zero;
-  return x * x < 1e-34 ? x : result;
+  const double not_large = x > 709.8 ? __builtin_inf() : result;
+  const double not_small = x < -50.0 ? -1.0 : not_large;
+  return x * x < 1e-34 ? x : not_small;
 }
 
 // With t = e^(-2|x|) - 1, tanh |x| = -t / (2 + t): no cancellation anywhere.

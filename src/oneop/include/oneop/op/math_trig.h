@@ -22,7 +22,7 @@ ONEOP_INLINE double FractionOfAny(double product) {
 
 struct Angle {
   float r;           // between -pi/4 and pi/4
-  int32_t quadrant;  // in quarter turns
+  uint32_t quadrant;  // in quarter turns; its lowest bits count
 };
 
 // 1/(2 pi) in pieces of 29 bits, so that a float of any size gives its turns without rounding.
@@ -35,8 +35,9 @@ ONEOP_INLINE Angle Reduce(float magnitude) {
   turns += FractionOfAny(x * 0x1.c9c882ap-31);
   turns += FractionOfAny(x * 0x1.45f306cp-3);
   const double quarters = turns * 4.0;
-  const double whole = (quarters + kRoundDouble) - kRoundDouble;
-  return {static_cast<float>((quarters - whole) * 1.5707963267948966), static_cast<int32_t>(whole)};
+  const double rounded = quarters + kRoundDouble;
+  return {static_cast<float>((quarters - (rounded - kRoundDouble)) * 1.5707963267948966),
+          static_cast<uint32_t>(BitsOf(rounded))};
 }
 
 ONEOP_INLINE float SinOf(float r) {
@@ -54,25 +55,20 @@ ONEOP_INLINE float CosOf(float r) {
   return (p * z) * z + (1.0f - 0.5f * z);
 }
 // Quadrant 0 of a sine is a sine, 1 a cosine, 2 and 3 the same with another sign.
-ONEOP_INLINE float InQuadrant(float r, int32_t quadrant) {
+ONEOP_INLINE float InQuadrant(float r, uint32_t quadrant) {
   const float value = (quadrant & 1) != 0 ? CosOf(r) : SinOf(r);
-  return FloatOf(BitsOf(value) ^ (static_cast<uint32_t>(quadrant & 2) << 30));
+  return FloatOf(BitsOf(value) ^ ((quadrant & 2) << 30));
 }
 
+// Infinity becomes NaN where its fraction is taken.
 ONEOP_INLINE float sin(float x) {
-  const float magnitude = __builtin_fabsf(x);
-  const bool is_finite = magnitude <= 3.402823466e+38f;
-  const Angle angle = Reduce(is_finite ? magnitude : 0.0f);
+  const Angle angle = Reduce(__builtin_fabsf(x));
   const float result = InQuadrant(angle.r, angle.quadrant);
-  const float odd = FloatOf(BitsOf(result) ^ (BitsOf(x) & 0x80000000u));
-  return is_finite ? odd : x - x;  // NaN, which infinity gives too
+  return FloatOf(BitsOf(result) ^ (BitsOf(x) & 0x80000000u));
 }
 ONEOP_INLINE float cos(float x) {
-  const float magnitude = __builtin_fabsf(x);
-  const bool is_finite = magnitude <= 3.402823466e+38f;
-  const Angle angle = Reduce(is_finite ? magnitude : 0.0f);
-  const float result = InQuadrant(angle.r, angle.quadrant + 1);
-  return is_finite ? result : x - x;
+  const Angle angle = Reduce(__builtin_fabsf(x));
+  return InQuadrant(angle.r, angle.quadrant + 1);
 }
 ONEOP_INLINE double sin(double x) { return __builtin_sin(x); }
 ONEOP_INLINE double cos(double x) { return __builtin_cos(x); }
