@@ -74,26 +74,34 @@ ONEOP_INLINE DoubleExp Split(double x) {
   const double b = 0.0083333333333166296 * r + 0.041666666666666727;
   const double c = 0.00019841269897339663 * r + 0.0013888888888858621;
   const double d = 2.7557233948376996e-06 * r + 2.4801587373400069e-05;
-  const double e = (2.092686017036777e-09 * r + 2.5112342701658886e-08) * r + 2.7557233639610969e-07;
+  const double e =
+      (2.092686017036777e-09 * r + 2.5112342701658886e-08) * r + 2.7557233639610969e-07;
   const double low = b * z + a, high = (e * z + d) * z + c;
   return {n, (high * w + low) * z + r};
 }
 
-// Limits are checked at the end. Clamping x first looks simpler, but then the compiler works out the
-// results at the limits and guards all the rest with comparisons that know of NaN.
+// Limits are checked at the end and as bits. A comparison of floats is never the opposite of
+// another, because of NaN; the compiler pays for that with a dozen instructions.
+ONEOP_INLINE int32_t MagnitudeOf(float x) { return static_cast<int32_t>(BitsOf(x) & 0x7fffffffu); }
+ONEOP_INLINE int64_t MagnitudeOf(double x) {
+  return static_cast<int64_t>(BitsOf(x) & 0x7fffffffffffffffu);
+}
 ONEOP_INLINE float exp(float x) {
   const FloatExp e = Split(x);
   const float half = (e.n * 0.5f + kRoundFloat) - kRoundFloat;
   const float result = (1.0f + e.p) * PowerOf2(half) * PowerOf2(e.n - half);
-  const float not_large = x > 88.8f ? __builtin_inff() : result;
-  return x < -104.0f ? 0.0f : not_large;
+  const int32_t sign = static_cast<int32_t>(BitsOf(x)) >> 31;
+  const float beyond = FloatOf(~static_cast<uint32_t>(sign) & 0x7f800000u);  // 0 or infinity
+  const float number = MagnitudeOf(x) > 0x42d00000 ? beyond : result;        // 104
+  return MagnitudeOf(x) > 0x7f800000 ? x : number;
 }
 ONEOP_INLINE double exp(double x) {
   const DoubleExp e = Split(x);
   const double half = (e.n * 0.5 + kRoundDouble) - kRoundDouble;
   const double result = (1.0 + e.p) * PowerOf2(half) * PowerOf2(e.n - half);
-  const double not_large = x > 709.8 ? __builtin_inf() : result;
-  return x < -746.0 ? 0.0 : not_large;
+  const double beyond = static_cast<int64_t>(BitsOf(x)) < 0 ? 0.0 : __builtin_inf();
+  const double number = MagnitudeOf(x) > 0x4087500000000000 ? beyond : result;  // 746
+  return MagnitudeOf(x) > 0x7ff0000000000000 ? x : number;
 }
 
 // Small x come back unchanged, which keeps -0 and denormal numbers.

@@ -25,9 +25,10 @@ ONEOP_INLINE float log(float x) {
   r = r * z + 0.400001231f;
   r = z * (r * z + 0.666666666f);
   const float result = e * 0.693359375f - ((half - (s * (half + r) + e * -2.12194440e-4f)) - f);
-  const float infinity = __builtin_inff();
-  const float positive = x < infinity ? result : x;  // infinity and NaN
-  return x > 0.0f ? positive : x == 0.0f ? -infinity : __builtin_nanf("");
+  const int32_t bits = static_cast<int32_t>(BitsOf(x));
+  const float positive = bits < 0x7f800000 ? result : x;  // infinity and NaN
+  const float other = MagnitudeOf(x) == 0 ? -__builtin_inff() : __builtin_nanf("");
+  return bits > 0 ? positive : other;
 }
 ONEOP_INLINE double log(double x) {
   const bool is_denormal = x < 2.2250738585072014e-308;
@@ -49,9 +50,10 @@ ONEOP_INLINE double log(double x) {
   r = z * (r * z + 0.66666666666666696);
   const double result = e * 6.93147180369123816490e-01 -
                         ((half - (s * (half + r) + e * 1.90821492927058770002e-10)) - f);
-  const double infinity = __builtin_inf();
-  const double positive = x < infinity ? result : x;
-  return x > 0.0 ? positive : x == 0.0 ? -infinity : __builtin_nan("");
+  const int64_t bits = static_cast<int64_t>(BitsOf(x));
+  const double positive = bits < 0x7ff0000000000000 ? result : x;
+  const double other = MagnitudeOf(x) == 0 ? -__builtin_inf() : __builtin_nan("");
+  return bits > 0 ? positive : other;
 }
 
 // log(u) with u = 1 + x rounded, and what the rounding lost.
@@ -87,9 +89,10 @@ ONEOP_INLINE float erf(float x) {
   b = b * t + -0.633036492f;
   b = b * t + -1.12966254f;
   b = b * t + 0.000204624367f;
-  const float tail = t > 4.0f ? 1.0f : 1.0f - exp(b);
+  const float tail = MagnitudeOf(x) > 0x40800000 ? 1.0f : 1.0f - exp(b);  // 4
   const float far = __builtin_copysignf(tail, x);
-  return t < 1.0f ? a * x + x : far;
+  const float number = MagnitudeOf(x) < 0x3f800000 ? a * x + x : far;  // 1
+  return MagnitudeOf(x) > 0x7f800000 ? x : number;
 }
 ONEOP_INLINE double erf(double x) {
   const double t = __builtin_fabs(x), z = x * x;
@@ -124,9 +127,10 @@ ONEOP_INLINE double erf(double x) {
   b = b * t + -0.63662870388701864;
   b = b * t + -1.1283772823264233;
   b = b * t + -1.8439591732745134e-07;
-  const double tail = t > 6.0 ? 1.0 : 1.0 - exp(b);
+  const double tail = MagnitudeOf(x) > 0x4018000000000000 ? 1.0 : 1.0 - exp(b);  // 6
   const double far = __builtin_copysign(tail, x);
-  return t < 1.0 ? a * x + x : far;
+  const double number = MagnitudeOf(x) < 0x3ff0000000000000 ? a * x + x : far;  // 1
+  return MagnitudeOf(x) > 0x7ff0000000000000 ? x : number;
 }
 
 }  // namespace vector_math

@@ -17,11 +17,11 @@ ONEOP_INLINE double FractionOf(double product) {
 }
 // The same where the product may be so large that it has none.
 ONEOP_INLINE double FractionOfAny(double product) {
-  return product < 4503599627370496.0 ? FractionOf(product) : 0.0;
+  return MagnitudeOf(product) < 0x4330000000000000 ? FractionOf(product) : 0.0;
 }
 
 struct Angle {
-  float r;           // between -pi/4 and pi/4
+  float r;            // between -pi/4 and pi/4
   uint32_t quadrant;  // in quarter turns; its lowest bits count
 };
 
