@@ -5,8 +5,8 @@
 #include <limits>
 #include <random>
 
-#include "oneop/op/math_log.h"
-#include "oneop/op/math_trig.h"
+#include "oneop/op/math/log.h"
+#include "oneop/op/math/trig.h"
 
 namespace {
 

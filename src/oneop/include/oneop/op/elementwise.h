@@ -2,8 +2,8 @@
 #ifndef ONEOP_OP_ELEMENTWISE_H_
 #define ONEOP_OP_ELEMENTWISE_H_
 
-#include "oneop/op/functions.h"
 #include "oneop/op/kernel_record.h"
+#include "oneop/op/math/functions.h"
 #include "oneop/op/types.h"
 #include "oneop/sdk/parallel.h"
 

@@ -7,7 +7,7 @@
 #ifndef ONEOP_OP_FUNCTOR_H_
 #define ONEOP_OP_FUNCTOR_H_
 
-#include "oneop/op/number.h"
+#include "oneop/op/math/number.h"
 
 #define ONEOP_FN_COUNT_(a, b, c, d, e, f, g, h, n, ...) n
 #define ONEOP_FN_COUNT(...) ONEOP_FN_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)

@@ -2,7 +2,7 @@
 #ifndef ONEOP_OP_ROW_H_
 #define ONEOP_OP_ROW_H_
 
-#include "oneop/op/functions.h"
+#include "oneop/op/math/functions.h"
 
 namespace oneop ONEOP_HIDDEN {
 

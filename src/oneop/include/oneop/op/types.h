@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "oneflow/core/framework/attr_value.h"
-#include "oneop/op/half.h"
-#include "oneop/op/number.h"
+#include "oneop/op/math/half.h"
+#include "oneop/op/math/number.h"
 #include "oneop/op/schema.h"
 
 namespace oneop ONEOP_HIDDEN {

@@ -1,10 +1,10 @@
 // half and bfloat16 in functors: blocks of them become float and go back, without branches, so that
 // these loops are vector instructions too.
-#ifndef ONEOP_OP_HALF_H_
-#define ONEOP_OP_HALF_H_
+#ifndef ONEOP_OP_MATH_HALF_H_
+#define ONEOP_OP_MATH_HALF_H_
 
 #include "oneflow/core/common/float16.h"
-#include "oneop/op/math_exp.h"
+#include "oneop/op/math/exp.h"
 
 namespace oneop ONEOP_HIDDEN {
 
@@ -102,4 +102,4 @@ using oneop::half;  // a .cu file has CUDA's
 #endif
 using oneop::bfloat16;
 
-#endif  // ONEOP_OP_HALF_H_
+#endif  // ONEOP_OP_MATH_HALF_H_

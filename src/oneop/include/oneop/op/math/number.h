@@ -3,8 +3,8 @@
 // It behaves as T, with two differences that functors need. Its functions are found by their plain
 // names: exp(x) is oneop's, which vectorises, and never the C library's. And literals take its
 // type: 0.5 * x stays a float where x is one.
-#ifndef ONEOP_OP_NUMBER_H_
-#define ONEOP_OP_NUMBER_H_
+#ifndef ONEOP_OP_MATH_NUMBER_H_
+#define ONEOP_OP_MATH_NUMBER_H_
 
 #include <cstdint>
 #include <type_traits>
@@ -112,4 +112,4 @@ ONEOP_NUMBER_COMPARISON(!=)
 
 }  // namespace oneop ONEOP_HIDDEN
 
-#endif  // ONEOP_OP_NUMBER_H_
+#endif  // ONEOP_OP_MATH_NUMBER_H_

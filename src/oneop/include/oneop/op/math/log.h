@@ -1,10 +1,10 @@
-// log, log1p and erf for loops that the compiler turns into vector instructions; see math_exp.h.
+// log, log1p and erf for loops that the compiler turns into vector instructions; see exp.h.
 //
 // Errors are at most 1 unit in the last place for log, and 2 for log1p and erf.
 #ifndef ONEOP_OP_MATH_LOG_H_
 #define ONEOP_OP_MATH_LOG_H_
 
-#include "oneop/op/math_exp.h"
+#include "oneop/op/math/exp.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace vector_math {

@@ -1,11 +1,11 @@
 // The functions of numbers that functors use: exp, log, tanh, sqrt, erf, sin, cos, abs, min, max,
 // select and others. On the GPU they are CUDA's.
-#ifndef ONEOP_OP_FUNCTIONS_H_
-#define ONEOP_OP_FUNCTIONS_H_
+#ifndef ONEOP_OP_MATH_FUNCTIONS_H_
+#define ONEOP_OP_MATH_FUNCTIONS_H_
 
-#include "oneop/op/math_log.h"
-#include "oneop/op/math_trig.h"
-#include "oneop/op/number.h"
+#include "oneop/op/math/log.h"
+#include "oneop/op/math/number.h"
+#include "oneop/op/math/trig.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {
@@ -125,4 +125,4 @@ ONEOP_BOTH auto pow(A a, B b) {
 
 }  // namespace oneop ONEOP_HIDDEN
 
-#endif  // ONEOP_OP_FUNCTIONS_H_
+#endif  // ONEOP_OP_MATH_FUNCTIONS_H_

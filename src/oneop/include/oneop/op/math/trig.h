@@ -1,11 +1,11 @@
-// sin and cos for loops that the compiler turns into vector instructions; see math_exp.h.
+// sin and cos for loops that the compiler turns into vector instructions; see exp.h.
 //
 // For float, over the whole range: errors are at most 2 units in the last place. For double the C
 // library's functions are called, so such a loop is not vectorised.
 #ifndef ONEOP_OP_MATH_TRIG_H_
 #define ONEOP_OP_MATH_TRIG_H_
 
-#include "oneop/op/math_exp.h"
+#include "oneop/op/math/exp.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace vector_math {
