@@ -79,6 +79,10 @@ CASES = [
         "f(Tensor x, *, str a) -> Tensor y|" + G + "|gradient: dx = g(x, dy, a=a)",
         'attribute "a" has another type than "a" of the called op',
     ),
+    (
+        F + "|g(Tensor x, *, int a) -> Tensor dx|gradient: dx = g(dy, a=a)",
+        'attribute "a" has another type than "a" of the called op',
+    ),
     (f"{F}|{G}|gradient: " + "; ".join(f"v{i} = g(x, dy, a=a)" for i in range(33)), "a gradient has at most 32 calls"),
     # functors
     ("functor: few", "it must take an element of each input, then the attributes"),

@@ -86,3 +86,22 @@ def test_nvcc_compiles_functors(tmp_path):
         check=False,
     )
     assert result.returncode == 0 and "warning" not in result.stderr, result.stderr
+
+
+def test_two_sources_and_an_op_of_another_library(ops, tmp_path):
+    head = '#include "oneop/op.h"\n'
+    (tmp_path / "a.cpp").write_text(
+        head + 'OP("oph_a(Tensor x, *, int k=2) -> Tensor y").elementwise<double>([](auto x, auto k) '
+        '{ return k * x; })\n    .gradient("dx = oph_b(dy, k=k)");\n'
+    )
+    (tmp_path / "b.cpp").write_text(
+        head + 'OP("oph_b(Tensor y, *, float k) -> Tensor x").elementwise<double>([](auto y, auto k) '
+        '{ return y * k; })\n    .gradient("dy = oph_swish_grad(x=y, dy=dx, beta=k).dx");\n'
+    )
+    library = oneop.load("oph_two_sources", [tmp_path / "a.cpp", tmp_path / "b.cpp"])
+    x = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    y = library.oph_a(x, k=3)
+    (dx,) = torch.autograd.grad(y.sum(), x)
+    assert torch.equal(y, 3 * x) and torch.equal(dx, torch.full_like(x, 3.0))
+    (dy,) = torch.autograd.grad(library.oph_b(x, k=1.0).sum(), x)
+    torch.testing.assert_close(dy, ops.oph_swish_grad(x.detach(), torch.ones_like(x), beta=1.0))

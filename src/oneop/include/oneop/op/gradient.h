@@ -34,6 +34,7 @@ struct GradStep {
     const char* name;
     int forward;  // the number of an attribute of the forward op, or -1: the literal
     oneop_attr literal;
+    int32_t type;  // that the backward op wants; 0: not known
   };
   struct Output {
     const char* arg;
@@ -157,6 +158,9 @@ class GradientSender {
       attrs[i] = attr.literal;
       if (attr.forward >= 0) {
         attrs[i] = *sdk::Element(frame_->attrs, frame_->attr_size, attr.forward);
+        if (attr.type != 0) {
+          sdk::ConvertNumber(&attrs[i], static_cast<::oneflow::AttrType>(attr.type));
+        }
         if (frame_->reads != nullptr) {
           frame_->reads->attrs |= uint64_t{1} << attr.forward;
         }

@@ -192,14 +192,19 @@ class GradientParser : GradientNames {
     step->inputs[step->num_inputs++] = {arg.name, value, arg.is_optional != 0};
     return true;
   }
-  static bool IsNumber(int32_t type) {
-    return type >= ONEOP_ATTR_INT32 && type <= ONEOP_ATTR_DOUBLE;
+  // Whether a value of one type can be given as the other: no fraction is ever cut off.
+  static bool Converts(int32_t from, int32_t to) {
+    const auto is_real = [](int32_t type) {
+      return type == ONEOP_ATTR_FLOAT || type == ONEOP_ATTR_DOUBLE;
+    };
+    const bool is_integer = from >= ONEOP_ATTR_INT32 && from <= ONEOP_ATTR_BOOL;
+    return from == to || (is_real(from) && is_real(to)) ||
+           (is_integer && to >= ONEOP_ATTR_INT32 && to <= ONEOP_ATTR_DOUBLE);
   }
   ONEOP_COLD bool AttrArgument(const oneop_attr_def& attr, std::string_view text, GradStep* step) {
-    GradStep::Attr value{attr.name, ForwardAttr(text), {}};
+    GradStep::Attr value{attr.name, ForwardAttr(text), {}, attr.type};
     if (value.forward >= 0) {
-      const int32_t type = schema_.attrs[value.forward].type;
-      if (type != attr.type && !(IsNumber(type) && IsNumber(attr.type))) {
+      if (!Converts(schema_.attrs[value.forward].type, attr.type)) {
         return Fail(text, {"attribute \"", text, "\" has another type than \"", attr.name,
                            "\" of the called op"});
       }
@@ -221,7 +226,7 @@ class GradientParser : GradientNames {
     if (value.kind != GradValue::kNone && step->num_inputs != kMostArguments) {
       step->inputs[step->num_inputs++] = {arg, value, false};
     } else if (attr >= 0 && step->num_attrs != kMostArguments) {
-      step->attrs[step->num_attrs++] = {arg, attr, {}};
+      step->attrs[step->num_attrs++] = {arg, attr, {}, 0};
     } else {
       return Fail(text, {"there is no value and no attribute \"", text, "\"; ", ValueHint(text)});
     }
