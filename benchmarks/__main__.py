@@ -13,12 +13,13 @@ from pathlib import Path
 import torch
 
 import oneop
-from benchmarks import authoring, builds, calls, gpu, imports, jobs, sharding, throughput
+from benchmarks import authoring, builds, calls, functors, gpu, imports, jobs, sharding, throughput
 from benchmarks._report import print_bars, print_section
 
 SECTIONS = {
     "calls": calls,
     "throughput": throughput,
+    "functors": functors,
     "builds": builds,
     "imports": imports,
     "jobs": jobs,

@@ -127,6 +127,7 @@ struct Library {
   PointerList functions;
   const HostInput* host_inputs;
   void (*link_functions)();  // fills in `functions`
+  void (*finish)();          // completes and checks what "oneop/op.h" registered
   Arena arena;
   const oneop_host* host;
   oneop_library description;
@@ -188,6 +189,9 @@ ONEOP_COLD inline int32_t Describe(oneop_handshake* handshake) {
   }
   if (library.link_functions != nullptr && library.functions.count == 0) {
     library.link_functions();
+  }
+  if (library.finish != nullptr && library.description.size == 0) {
+    library.finish();
   }
   MarkHostInputs();
   for (int32_t i = 0; asks_placement && i != library.kernels.count; ++i) {

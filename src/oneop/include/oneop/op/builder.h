@@ -1,0 +1,249 @@
+// OP("...") and the chain of calls that follows it.
+#ifndef ONEOP_OP_BUILDER_H_
+#define ONEOP_OP_BUILDER_H_
+
+#include "oneop/op/elementwise.h"
+#include "oneop/op/gradient_text.h"
+#include "oneop/op/infer.h"
+#include "oneop/op/plan.h"
+#include "oneop/op/rows.h"
+#include "oneop/op/sbp.h"
+#include "oneop/op/typed_kernel.h"
+#if defined(__CUDACC__)
+#include "oneop/op/elementwise.cuh"
+#endif
+
+namespace oneop ONEOP_HIDDEN {
+namespace op {
+
+// When the library is loaded, and all its ops are known.
+ONEOP_COLD inline void FinishRecords() {
+  for (GradientRecord* gradient = first_gradient; gradient != nullptr; gradient = gradient->next) {
+    gradient->rule = GradientParser(gradient->op).Parse();
+  }
+  for (OpRecord* op = first_record; op != nullptr; op = const_cast<OpRecord*>(op->next)) {
+    for (int i = 0; i < op->schema->num_inputs; ++i) {
+      if (op->schema->inputs[i].is_mutable || op->has_no_gradient[i]) {
+        op->def.modify_inputs = &ModifyInputs;
+      }
+    }
+    if (op->schema->num_outputs == 0 && op->def.infer_logical == nullptr) {
+      op->def.infer_logical = &InferOutputs;  // there is nothing to infer
+    } else if (op->def.infer_logical == nullptr) {
+      op->Mistake(
+          {"nothing says what its outputs are\n  add .same_shape(), .infer(\"a b -> a\")"
+           " or .infer([](oneop::Infer& ctx) { ... })"});
+    }
+  }
+}
+
+template <class S>
+class Op {
+ public:
+  explicit Op(OpRecord* record) : record_(record) {}
+
+  // --- What the outputs are ---
+  // Like the first input.
+  Op& same_shape() {
+    record_->is_same_shape = true;
+    record_->def.infer_logical = &InferOutputs;
+    return *this;
+  }
+  // A line of axes, or a function of Infer&.
+  Op& infer(const char* axes) {
+    if (kIsRight) {
+      record_->axes = AxesParser(*record_, axes).Parse();
+      record_->def.get_sbp = &GetSbp;
+    }
+    return same_shape();
+  }
+  template <class F, class = std::enable_if_t<std::is_invocable_v<const F&, Infer&>>>
+  Op& infer(const F& function) {
+    record_->infer = function;
+    record_->def.infer_logical = &InferOutputs;
+    return *this;
+  }
+
+  // --- Kernels, for a list of dtypes or of signatures such as float(float, int64_t) ---
+  template <class... T, class F>
+  Op& elementwise(const F& functor) {
+    static_assert(sizeof...(T) != 0, "name the dtypes: .elementwise<float, double>(...)");
+    if constexpr (kIsRight) {
+      record_->is_elementwise = true;
+      if (S::kSchema.num_mutable() == 0) {
+        record_->def.get_sbp = &GetSbp;
+      }
+      InferIfNothingDoes();
+      const F* kept = new F(functor);
+      static_cast<void>((AddElementwise<T>(kept), ...));
+    }
+    return *this;
+  }
+  template <class... T, class F>
+  Op& rows(const F& functor) {
+    static_assert(sizeof...(T) != 0, "name the dtypes: .rows<float, double>(...)");
+    if constexpr (kIsRight) {
+      InferIfNothingDoes();
+      static_cast<void>((AddRows<T>(functor), ...));
+    }
+    return *this;
+  }
+  template <class... T, class F>
+  Op& kernel(const F& function) {
+    return OnDevice<ONEOP_DEVICE_CPU, T...>(function);
+  }
+  template <class... T, class F>
+  Op& cuda_kernel(const F& function) {
+    return OnDevice<ONEOP_DEVICE_CUDA, T...>(function);
+  }
+
+  // --- The rest ---
+  Op& gradient(const char* text) {
+    if (kIsRight) {
+      record_->gradient_text = text;
+      NewGradient(record_);
+    }
+    return *this;
+  }
+  template <class... Text>
+  Op& sbp(Text... signatures) {
+    static_cast<void>((AddSbp(signatures), ...));
+    return *this;
+  }
+  Op& doc(const char* text) {
+    record_->def.doc = text;
+    return *this;
+  }
+  Op& no_grad() { return Flag(ONEOP_OP_NO_GRAD); }
+  Op& random() { return Flag(ONEOP_OP_RANDOM); }
+  Op& side_effect() { return Flag(ONEOP_OP_SIDE_EFFECT); }
+  Op& cpu_only() { return Flag(ONEOP_OP_CPU_ONLY); }
+  Op& strided() { return Flag(ONEOP_OP_NON_CONTIGUOUS); }
+
+ private:
+  static constexpr bool kIsRight = S::kSchema.problem == nullptr;
+
+  Op& Flag(uint32_t flag) {
+    record_->def.flags |= flag;
+    return *this;
+  }
+  void InferIfNothingDoes() {
+    if (record_->def.infer_logical == nullptr) {
+      same_shape();
+    }
+  }
+  ONEOP_COLD void AddSbp(const char* text) {
+    if (SbpRule* rule = kIsRight ? SbpParser(*record_, text).Parse() : nullptr) {
+      rule->next = record_->sbp;
+      record_->sbp = rule;
+      record_->def.get_sbp = &GetSbp;
+    }
+  }
+
+  template <class P>
+  void AddDtypes(int32_t* ins, int32_t* outs) {
+    PutDtypes(typename P::Ins(), ins);
+    PutDtypes(typename P::Outs(), outs);
+    if (!P::Sig::kIsUniform) {
+      auto* rule = new DtypeRule{{}, {}, record_->dtypes};
+      for (int i = 0; i < kMostArguments; ++i) {
+        rule->inputs[i] = ins[i];
+        rule->outputs[i] = outs[i];
+      }
+      record_->dtypes = rule;
+    }
+  }
+
+  template <class T, class F>
+  void AddElementwise(const F* functor) {
+    using P = Plan<S, T>;
+    if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
+      WrongTensors(*record_, "elementwise");
+    } else if constexpr (!P::kFits) {
+      WrongSignature(*record_);
+    } else {
+      using Invoked =
+          Invocation<F, typename ComputeTypesOf<typename P::Ins>::type, typename P::Readers>;
+      using Results = ResultsOf<S, P>;
+      using Returned = decltype(Invoked::ResultType());
+      if constexpr (!Invoked::kFits) {
+        UnfitFunctor(*record_, "elementwise", "an element of each input, then the attributes",
+                     false, true);
+      } else if constexpr (NumResults<Returned>::kCount != Results::kCount) {
+        WrongResults(*record_, Results::kCount);
+      } else {
+        int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};
+        AddDtypes<P>(ins, outs);
+        using Work = ElementwiseWork<S, F, Results, typename P::Ins, typename P::Readers>;
+        NewKernel(record_, ONEOP_DEVICE_CPU, ins, outs, functor, &Compute<Work, F>);
+#if defined(__CUDACC__)
+        using CudaWork = CudaElementwiseWork<S, F, Results, typename P::Ins, typename P::Readers>;
+        NewKernel(record_, ONEOP_DEVICE_CUDA, ins, outs, functor, &Compute<CudaWork, F>)
+            ->def.flags |= ONEOP_KERNEL_CUDA_GRAPH;
+#endif
+      }
+    }
+  }
+  template <class T, class F>
+  void AddRows(const F& functor) {
+    using P = Plan<S, T>;
+    if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
+      WrongTensors(*record_, "rows");
+    } else if constexpr (!P::kFits) {
+      WrongSignature(*record_);
+    } else if constexpr (!kTakesRows<F, typename P::Outs, typename P::Ins, typename P::Readers>) {
+      UnfitFunctor(*record_, "rows", "a row of each input and output, then the attributes", true,
+                   true);
+    } else {
+      int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};
+      AddDtypes<P>(ins, outs);
+      using Work = RowsWork<F, typename P::Outs, typename P::Ins, typename P::Readers>;
+      using Kept = typename Work::Kept;
+      NewKernel(record_, ONEOP_DEVICE_CPU, ins, outs, new Kept{functor, record_},
+                &Compute<Work, Kept>);
+    }
+  }
+  template <int32_t kDevice, class... T, class F>
+  Op& OnDevice(const F& function) {
+    static_assert(sizeof...(T) != 0, "name the dtypes: .kernel<float, double>(...)");
+    if constexpr (kIsRight) {
+      const F* kept = new F(function);
+      static_cast<void>((AddTyped<kDevice, T>(kept), ...));
+    }
+    return *this;
+  }
+  template <int32_t kDevice, class T, class F>
+  void AddTyped(const F* function) {
+    using P = Plan<S, T>;
+    if constexpr (!P::kFits) {
+      WrongSignature(*record_);
+    } else {
+      using Arguments = typename ArgumentsOf<S, typename P::Outs, typename P::Ins>::type;
+      using Work = TypedWork<F, T, Arguments>;
+      if constexpr (!Work::kFits) {
+        UnfitFunctor(*record_, "kernel", "a View of each input and output, then Attrs and Call&",
+                     true, false);
+      } else {
+        int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};
+        AddDtypes<P>(ins, outs);
+        NewKernel(record_, kDevice, ins, outs, function, &Compute<Work, F>);
+      }
+    }
+  }
+
+  OpRecord* record_;
+};
+
+template <class Text>
+Op<SchemaOf<Text>> Define(Text, const char* file, int32_t line) {
+  sdk::library.finish = &FinishRecords;
+  return Op<SchemaOf<Text>>(NewRecord(&SchemaOf<Text>::kSchema, {file, line}));
+}
+
+}  // namespace op
+
+using op::Infer;
+
+}  // namespace oneop ONEOP_HIDDEN
+
+#endif  // ONEOP_OP_BUILDER_H_

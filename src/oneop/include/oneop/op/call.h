@@ -1,0 +1,137 @@
+// Call and Attrs: what a kernel can ask for beside its views.
+#ifndef ONEOP_OP_CALL_H_
+#define ONEOP_OP_CALL_H_
+
+#include "oneop/op/view.h"
+#include "oneop/sdk/guard.h"
+#include "oneop/sdk/parallel.h"
+
+namespace oneop ONEOP_HIDDEN {
+namespace op {
+
+template <class T>
+struct AttrReader {
+  static T Read(const oneop_frame* frame, const oneop_attr& attr) {
+    if (attr.type != sdk::AttrTraits<T>::kType) {
+      sdk::ThrowAttrType(frame->op_type_name, &attr, sdk::AttrTraits<T>::kType);
+    }
+    return sdk::AttrTraits<T>::Get(attr);
+  }
+};
+
+inline bool IsInteger(int32_t type) {
+  return type == ONEOP_ATTR_INT32 || type == ONEOP_ATTR_INT64 || type == ONEOP_ATTR_BOOL;
+}
+inline bool IsReal(int32_t type) { return type == ONEOP_ATTR_FLOAT || type == ONEOP_ATTR_DOUBLE; }
+
+}  // namespace op
+
+// The attributes of a call: attrs.get<float>("alpha"). A number may be asked for as any type that
+// holds numbers of its kind: float and double, or int, int64_t and bool.
+class Attrs {
+ public:
+  explicit Attrs(const oneop_frame* frame) : frame_(frame) {}
+
+  template <class T>
+  T get(std::string_view name) const {
+    const oneop_attr* attr = sdk::FindAttr(frame_, name);
+    if (attr == nullptr) {
+      sdk::ThrowNoAttr(frame_, name);
+    }
+    if constexpr (std::is_arithmetic_v<T>) {
+      if (op::IsInteger(attr->type)) {
+        return static_cast<T>(attr->value.i);
+      }
+      if (std::is_floating_point_v<T> && op::IsReal(attr->type)) {
+        return static_cast<T>(attr->value.f);
+      }
+      sdk::ThrowAttrType(frame_->op_type_name, attr,
+                         std::is_floating_point_v<T> ? ::oneflow::kAtDouble : ::oneflow::kAtInt64);
+    } else {
+      return op::AttrReader<T>::Read(frame_, *attr);
+    }
+  }
+
+ private:
+  const oneop_frame* frame_;
+};
+
+// One call of a kernel.
+class Call {
+ public:
+  explicit Call(oneop_frame* frame) : frame_(frame) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // Typed access by name. Not defined() where an optional input was not given.
+  template <class T, int N = kAnyRank>
+  View<const T, N> input(std::string_view name, int32_t index = 0) const {
+    return At<const T, N>(name, index, sdk::kInput);
+  }
+  template <class T, int N = kAnyRank>
+  View<T, N> output(std::string_view name, int32_t index = 0) const {
+    return At<T, N>(name, index, sdk::kOutput);
+  }
+  // An input that the schema marks as changed in place, Tensor(a!).
+  template <class T, int N = kAnyRank>
+  View<T, N> changed(std::string_view name, int32_t index = 0) const {
+    return At<T, N>(name, index, sdk::kInput);
+  }
+  template <class T>
+  T attr(std::string_view name) const {
+    return Attrs(frame_).get<T>(name);
+  }
+  Attrs attrs() const { return Attrs(frame_); }
+
+  // Memory on the device of the call that lives until the kernel returns; its content is undefined.
+  template <class T>
+  T* scratch(int64_t count) const {
+    Failure failure;
+    void* memory =
+        frame_->host->scratch(frame_, count * static_cast<int64_t>(sizeof(T)), &failure.status);
+    if (memory == nullptr && count > 0) {
+      sdk::ThrowText(ONEOP_ERROR_RUNTIME, {"no scratch memory: ", failure.text});
+    }
+    return static_cast<T*>(memory);
+  }
+  // fn(begin, end) over pieces of [begin, end) of at least `grain` elements, on torch's threads.
+  template <class F>
+  void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& fn) const {
+    sdk::ParallelFor(frame_->host, begin, end, grain, fn);
+  }
+  bool is_cuda() const { return frame_->device_type == ONEOP_DEVICE_CUDA; }
+  int32_t device_index() const { return frame_->device_index; }
+  void* stream() const { return frame_->stream; }
+#if defined(__CUDACC__)
+  cudaStream_t cuda_stream() const { return static_cast<cudaStream_t>(frame_->stream); }
+#endif
+  oneop_frame* oneop_frame_ptr() const { return frame_; }
+
+ private:
+  // The host reports into it.
+  struct Failure {
+    oneop_status status{sizeof(oneop_status), ONEOP_OK, &Report};  // first: Report casts
+    std::string text;
+    static void Report(oneop_status* status, int32_t kind, const char* message, int64_t length,
+                       const char*, int32_t) {
+      status->kind = kind;
+      reinterpret_cast<Failure*>(status)->text.assign(message, static_cast<size_t>(length));
+    }
+  };
+  template <class T, int N>
+  View<T, N> At(std::string_view name, int32_t index, int side) const {
+    const oneop_arg* arg = sdk::FindArg(frame_, name, side);
+    if (arg != nullptr && arg->count == 0) {
+      return View<T, N>(nullptr, arg->name);
+    }
+    const oneop_tensor* tensor = sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, side));
+    sdk::CheckTensorType<T>(tensor, side == sdk::kInput ? "input" : "output");
+    return View<T, N>(tensor, arg->name);
+  }
+
+  oneop_frame* frame_;
+};
+
+}  // namespace oneop ONEOP_HIDDEN
+
+#endif  // ONEOP_OP_CALL_H_

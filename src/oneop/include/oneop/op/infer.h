@@ -1,0 +1,153 @@
+// Inference: what the outputs of an op are.
+#ifndef ONEOP_OP_INFER_H_
+#define ONEOP_OP_INFER_H_
+
+#include "oneop/op/axes.h"
+#include "oneop/op/call.h"
+
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
+
+namespace oneop ONEOP_HIDDEN {
+namespace op {
+
+// What the function of .infer() sees: the inputs and attributes, and where to put the outputs.
+class Infer {
+ public:
+  explicit Infer(oneop_frame* frame) : frame_(frame) {}
+
+  bool has(std::string_view name, int32_t index = 0) const {
+    return sdk::FindTensor(frame_, name, index, sdk::kInput) >= 0;
+  }
+  int32_t count(std::string_view name) const {
+    const oneop_arg* arg = sdk::FindArg(frame_, name, sdk::kInput);
+    return arg == nullptr ? 0 : arg->count;
+  }
+  ::oneflow::Shape shape(std::string_view name, int32_t index = 0) const {
+    const oneop_tensor& tensor = Input(name, index);
+    return ::oneflow::Shape(tensor.shape, tensor.shape + tensor.ndim);
+  }
+  int64_t dim(std::string_view name) const { return Input(name, 0).ndim; }
+  // Of an axis, counted from the end where it is negative.
+  int64_t size(std::string_view name, int64_t axis) const {
+    const oneop_tensor& tensor = Input(name, 0);
+    const int64_t from_front = axis < 0 ? axis + tensor.ndim : axis;
+    if (from_front < 0 || from_front >= tensor.ndim) {
+      Refuse(frame_, {"there is no axis ", sdk::Digits(axis), " in \"", name, "\" of shape ",
+                      ShapeText(tensor)});
+    }
+    return tensor.shape[from_front];
+  }
+  ::oneflow::DataType dtype(std::string_view name) const {
+    return static_cast<::oneflow::DataType>(Input(name, 0).dtype);
+  }
+  template <class T>
+  T attr(std::string_view name) const {
+    return Attrs(frame_).get<T>(name);
+  }
+  void check(bool holds, std::string_view otherwise) const {
+    if (!holds) {
+      Refuse(frame_, {otherwise});
+    }
+  }
+  // The dtype is that of the first input unless it is named.
+  void set(std::string_view name, const ::oneflow::Shape& shape, int32_t index = 0) const {
+    oneop_tensor* output = Output(name, index);
+    PutOutput(output, shape.ptr(), static_cast<int32_t>(shape.NumAxes()), output->dtype);
+  }
+  void set(std::string_view name, const ::oneflow::Shape& shape, ::oneflow::DataType dtype,
+           int32_t index = 0) const {
+    PutOutput(Output(name, index), shape.ptr(), static_cast<int32_t>(shape.NumAxes()), dtype);
+  }
+  void set_like(std::string_view name, std::string_view input) const {
+    set(name, shape(input), dtype(input));
+  }
+
+ private:
+  const oneop_tensor& Input(std::string_view name, int32_t index) const {
+    return *sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, sdk::kInput));
+  }
+  oneop_tensor* Output(std::string_view name, int32_t index) const {
+    return sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, sdk::kOutput));
+  }
+  oneop_frame* frame_;
+};
+
+ONEOP_COLD inline void CheckOneShape(const oneop_frame* frame) {
+  const oneop_tensor& first = *sdk::TensorAt(frame, 0);
+  for (int32_t i = 1; i < frame->num_input_tensors; ++i) {
+    const oneop_tensor& other = *sdk::TensorAt(frame, i);
+    if (!HaveOneShape(first, other)) {
+      const char* names[] = {sdk::ArgAt(frame, frame->inputs, 0)->name,
+                             sdk::ArgAt(frame, frame->inputs, i)->name};
+      Refuse(frame, {"expected inputs of one shape, found \"", names[0], "\" of ", ShapeText(first),
+                     " and \"", names[1], "\" of ", ShapeText(other),
+                     "\n  expand them before the call: torch.broadcast_tensors(", names[0], ", ",
+                     names[1], ")"});
+    }
+  }
+}
+
+ONEOP_COLD inline void PutDtypes(const OpRecord& record, const oneop_frame* frame) {
+  for (const DtypeRule* rule = record.dtypes; rule != nullptr; rule = rule->next) {
+    bool holds = true;
+    for (int32_t i = 0; i != frame->num_input_tensors; ++i) {
+      holds = holds && sdk::TensorAt(frame, i)->dtype == rule->inputs[i];
+    }
+    for (int32_t i = 0; holds && i != frame->num_output_tensors; ++i) {
+      sdk::TensorAt(frame, frame->num_input_tensors + i)->dtype = rule->outputs[i];
+    }
+  }
+}
+
+ONEOP_COLD inline int32_t InferOutputs(void* self, oneop_frame* frame, oneop_status* status) {
+  const OpRecord& record = *static_cast<OpRecord*>(self);
+  try {
+    sdk::NoteDescRead(frame);
+    if (record.is_elementwise) {
+      CheckOneShape(frame);
+    }
+    if (record.infer) {
+      Infer context(frame);
+      record.infer(context);
+    } else if (record.axes != nullptr) {
+      BoundAxes(*record.axes, frame).PutOutputs(sdk::TensorAt(frame, 0)->dtype);
+    } else if (frame->num_input_tensors != 0) {
+      const oneop_tensor first = *sdk::TensorAt(frame, 0);
+      for (int32_t i = 0; i != frame->num_output_tensors; ++i) {
+        PutOutput(sdk::TensorAt(frame, frame->num_input_tensors + i), first.shape, first.ndim,
+                  first.dtype);
+      }
+    }
+    PutDtypes(record, frame);
+    return ONEOP_OK;
+  } catch (...) {
+    return sdk::ReportCurrentException(frame, status, {record.place.file, record.place.line});
+  }
+}
+
+// Inputs that are changed in place, and those that `dx = None` gives no gradient.
+ONEOP_COLD inline int32_t ModifyInputs(void* self, oneop_frame* frame,
+                                       oneop_arg_modifier* modifiers, oneop_status*) {
+  const OpRecord& record = *static_cast<OpRecord*>(self);
+  for (int32_t i = 0; i != frame->num_inputs; ++i) {
+    const oneop_arg* arg = sdk::ArgAt(frame, frame->inputs, i);
+    for (int32_t k = 0; k != arg->count; ++k) {
+      oneop_arg_modifier* modifier = modifiers + arg->first + k;
+      modifier->is_mutable = record.schema->inputs[i].is_mutable ? 1 : modifier->is_mutable;
+      modifier->requires_grad = record.has_no_gradient[i] ? 0 : modifier->requires_grad;
+    }
+  }
+  return ONEOP_OK;
+}
+
+}  // namespace op
+}  // namespace oneop ONEOP_HIDDEN
+
+#if defined(ONEOP_LIGHT_CODE)
+#pragma GCC pop_options
+#endif
+
+#endif  // ONEOP_OP_INFER_H_

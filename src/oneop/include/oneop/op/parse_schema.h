@@ -1,0 +1,226 @@
+// Reading a schema.
+#ifndef ONEOP_OP_PARSE_SCHEMA_H_
+#define ONEOP_OP_PARSE_SCHEMA_H_
+
+#include "oneop/op/schema.h"
+
+namespace oneop ONEOP_HIDDEN {
+namespace op {
+
+class SchemaParser {
+ public:
+  constexpr explicit SchemaParser(std::string_view text) : cursor_{text} { schema_.text = text; }
+
+  constexpr Schema Parse() {
+    schema_.name = cursor_.Word();
+    if (schema_.name.empty() || !cursor_.Take("(")) {
+      return Fail("expected name(inputs, *, attributes) -> outputs", Here());
+    }
+    if (!Arguments()) {
+      return schema_;
+    }
+    if (!cursor_.Take("->")) {
+      return Fail("expected -> and the outputs, as in -> Tensor y, or -> () for none", Here());
+    }
+    if (!Outputs()) {
+      return schema_;
+    }
+    cursor_.SkipSpace();
+    if (cursor_.at != cursor_.text.size()) {
+      return Fail("expected nothing after the outputs; several outputs stand in brackets", Here());
+    }
+    CheckNames();
+    return schema_;
+  }
+
+ private:
+  constexpr Schema Fail(const char* problem, std::string_view culprit) {
+    if (schema_.problem == nullptr) {
+      schema_.problem = problem;
+      schema_.culprit = culprit;
+    }
+    return schema_;
+  }
+  constexpr bool Refuse(const char* problem, std::string_view culprit) {
+    Fail(problem, culprit);
+    return false;
+  }
+  constexpr std::string_view Here() {
+    cursor_.SkipSpace();
+    Cursor ahead = cursor_;
+    const std::string_view rest = ahead.Rest();
+    return rest.empty() ? cursor_.text.substr(cursor_.at, 1) : rest;
+  }
+
+  constexpr bool Arguments() {
+    bool after_star = false;
+    if (cursor_.Take(")")) {
+      return true;
+    }
+    do {
+      cursor_.SkipSpace();
+      if (cursor_.Next() == '*') {
+        cursor_.Take("*");
+        after_star = true;
+        continue;
+      }
+      if (!Argument(after_star)) {
+        return false;
+      }
+    } while (cursor_.Take(","));
+    return cursor_.Take(")") ||
+           Refuse("expected a comma, or the bracket that ends the arguments", Here());
+  }
+  constexpr bool Argument(bool after_star) {
+    const std::string_view part = Here();
+    if (part.substr(0, 6) == "Tensor") {
+      if (after_star) {
+        return Refuse("an input comes before the *", part);
+      }
+      if (schema_.num_inputs == kMostArguments) {
+        return Refuse("a schema has at most 16 inputs; use a list, Tensor[]", part);
+      }
+      const int number = schema_.num_inputs;
+      return Tensor(&schema_.inputs[schema_.num_inputs++],
+                    number < kNumNames ? kInputNames[number] : std::string_view());
+    }
+    if (!after_star) {
+      return Refuse("an attribute comes after a *, and is given by name", part);
+    }
+    if (schema_.num_attrs == kMostArguments) {
+      return Refuse("a schema has at most 16 attributes", part);
+    }
+    return Attribute(&schema_.attrs[schema_.num_attrs++], part);
+  }
+
+  constexpr bool Tensor(TensorArg* arg, std::string_view usual_name) {
+    const std::string_view part = Here();
+    const char* forms = "expected Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x";
+    if (cursor_.Word() != "Tensor") {
+      return Refuse(forms, part);
+    }
+    if (cursor_.Next() == '(') {
+      cursor_.Take("(");
+      if (cursor_.Word().empty()) {
+        return Refuse(forms, part);
+      }
+      if (!cursor_.Take("!")) {
+        return Refuse("a view; only Tensor(a!), which is changed in place, is possible", part);
+      }
+      arg->is_mutable = true;
+      if (!cursor_.Take(")")) {
+        return Refuse(forms, part);
+      }
+    }
+    if (cursor_.Next() == '[') {
+      cursor_.Take("[");
+      const int count = cursor_.Number();
+      arg->count = count < 0 ? 1 : count;
+      arg->count_is_minimum = cursor_.Take("+") || count < 0;
+      if (count > kMostTensors || !cursor_.Take("]")) {
+        return Refuse(count > kMostTensors ? "at most 65536 tensors are possible" : forms, part);
+      }
+    }
+    arg->is_optional = cursor_.Next() == '?';
+    cursor_.Take(arg->is_optional ? "?" : "");
+    arg->name = cursor_.Word();
+    if (cursor_.Take("=")) {
+      arg->is_optional = true;
+      if (!cursor_.Take("None") && !cursor_.Take("[]")) {
+        return Refuse("an input may have the default None and no other", part);
+      }
+    }
+    arg->name = arg->name.empty() ? usual_name : arg->name;
+    return !arg->name.empty() || Refuse("expected a name for it", part);
+  }
+
+  constexpr bool Attribute(AttrArg* attr, std::string_view part) {
+    const size_t begin = cursor_.at;
+    if (cursor_.Word().empty()) {
+      return Refuse("expected a type and a name, such as float alpha=0.01", part);
+    }
+    if (cursor_.Next() == '[') {
+      cursor_.Take("[");
+      cursor_.Number();
+      if (!cursor_.Take("]")) {
+        return Refuse("expected a type and a name, such as float alpha=0.01", part);
+      }
+    }
+    const std::string_view word = cursor_.text.substr(begin, cursor_.at - begin);
+    if (cursor_.Next() == '?') {
+      return Refuse("an attribute always has a value; give it a default, or make it a list", part);
+    }
+    for (const AttrTypeName& known : kAttrTypes) {
+      attr->type = known.name == word ? known.type : attr->type;
+    }
+    if (attr->type == 0) {
+      return Refuse("there is no such type of attributes", word);
+    }
+    attr->name = cursor_.Word();
+    if (attr->name.empty()) {
+      return Refuse("expected a type and a name, such as float alpha=0.01", part);
+    }
+    if (cursor_.Take("=")) {
+      attr->has_default = true;
+      attr->default_text = cursor_.Rest();
+    }
+    return true;
+  }
+
+  constexpr bool Outputs() {
+    cursor_.SkipSpace();
+    const bool in_brackets = cursor_.Take("(");
+    if (in_brackets && cursor_.Take(")")) {
+      return true;
+    }
+    do {
+      if (schema_.num_outputs == kMostArguments) {
+        return Refuse("a schema has at most 16 outputs; use a list, Tensor[]", Here());
+      }
+      const int number = schema_.num_outputs;
+      const std::string_view part = Here();
+      TensorArg* arg = &schema_.outputs[schema_.num_outputs++];
+      if (!Tensor(arg, number < kNumNames ? kOutputNames[number] : std::string_view())) {
+        return false;
+      }
+      if (arg->is_mutable) {
+        return Refuse("an op that changes an input in place returns nothing for it; write -> ()",
+                      part);
+      }
+    } while (in_brackets && cursor_.Take(","));
+    if (in_brackets && !cursor_.Take(")")) {
+      return Refuse("expected a comma, or the bracket that ends the outputs", Here());
+    }
+    if (schema_.num_outputs == 1 && schema_.outputs[0].name == "out0") {
+      schema_.outputs[0].name = "out";
+    }
+    return true;
+  }
+
+  constexpr std::string_view NameOf(int i) const {
+    const int attr = i - schema_.num_inputs - schema_.num_outputs;
+    return i < schema_.num_inputs ? schema_.inputs[i].name
+           : attr < 0             ? schema_.outputs[i - schema_.num_inputs].name
+                                  : schema_.attrs[attr].name;
+  }
+  constexpr void CheckNames() {
+    const int count = schema_.num_inputs + schema_.num_outputs + schema_.num_attrs;
+    for (int i = 0; i < count; ++i) {
+      for (int k = 0; k < i; ++k) {
+        if (NameOf(i) == NameOf(k)) {
+          Fail("two arguments have the same name", NameOf(i));
+        }
+      }
+    }
+  }
+
+  Cursor cursor_;
+  Schema schema_;
+};
+
+constexpr Schema ParseSchema(std::string_view text) { return SchemaParser(text).Parse(); }
+
+}  // namespace op
+}  // namespace oneop ONEOP_HIDDEN
+
+#endif  // ONEOP_OP_PARSE_SCHEMA_H_

@@ -1,0 +1,155 @@
+"""What is said about wrong schemas, functors, gradients, axes and signatures."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import oneop
+
+HERE = Path(__file__).parent
+INCLUDE = HERE.parents[1] / "src" / "oneop" / "include"
+
+F = "f(Tensor x, *, float a) -> Tensor y"
+G = "g(Tensor x, Tensor dy, *, float a) -> Tensor dx"
+TWO = "two(Tensor x) -> (Tensor p, Tensor q)"
+
+#: (case, what stands in the message)
+CASES = [
+    # schemas
+    ("f", "expected name(inputs, *, attributes) -> outputs"),
+    ("f(Tensor x)", "expected -> and the outputs, as in -> Tensor y, or -> () for none"),
+    ("f(Tensor x) -> Tensor y, Tensor z", "expected nothing after the outputs; several outputs stand in brackets"),
+    ("f(Tensor x; int k) -> Tensor", "expected a comma, or the bracket that ends the arguments"),
+    ("f(Tensor x) -> (Tensor y; Tensor z)", "expected a comma, or the bracket that ends the outputs"),
+    ("f(*, int k, Tensor x) -> Tensor", "an input comes before the *"),
+    ("f(Tensor x, int k) -> Tensor", "an attribute comes after a *, and is given by name"),
+    ("f(Tensors x) -> Tensor", "expected Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x"),
+    ("f(Tensor(a) x) -> Tensor", "a view; only Tensor(a!), which is changed in place, is possible"),
+    ("f(Tensor[99999] x) -> Tensor", "at most 65536 tensors are possible"),
+    ("f(Tensor x=3) -> Tensor", "an input may have the default None and no other"),
+    ("f(Tensor x) -> Tensor(a!)", "an op that changes an input in place returns nothing for it; write -> ()"),
+    ("f(Tensor x, *, 3) -> Tensor", "expected a type and a name, such as float alpha=0.01"),
+    ("f(Tensor x, *, int? k) -> Tensor", "an attribute always has a value; give it a default, or make it a list"),
+    ("f(Tensor x, *, floot k) -> Tensor", "there is no such type of attributes; did you mean float? there are: int32,"),
+    ("f(Tensor x, *, int k=2.5) -> Tensor", "2.5 is no literal of type int"),
+    ("f(Tensor x, *, bool k=1) -> Tensor", "1 is no literal of type bool"),
+    ("f(Tensor x, *, int[] k=[1, a]) -> Tensor", "[1, a] is no literal of type int[]"),
+    ("f(Tensor x, *, int x) -> Tensor", "two arguments have the same name"),
+    ("f(" + ", ".join(f"Tensor x{i}" for i in range(17)) + ") -> Tensor", "a schema has at most 16 inputs; use a list"),
+    ("f(*, " + ", ".join(f"int x{i}" for i in range(17)) + ") -> Tensor", "a schema has at most 16 attributes"),
+    ("f() -> (" + ", ".join(f"Tensor x{i}" for i in range(17)) + ")", "a schema has at most 16 outputs; use a list"),
+    ("f(" + ", ".join(["Tensor"] * 9) + ") -> Tensor", "expected a name for it"),
+    # axes
+    (f"{F}|axes: n", "expected ->, as in b k, k n -> b n"),
+    (f"{F}|axes: n, k -> n", "expected 1 inputs as in the schema, found 2"),
+    (f"{F}|axes: n -> m", "no input has that axis, and no int attribute has that name"),
+    (f"{F}|axes: [n -> n", "expected the bracket that ends the mixed axes"),
+    (f"{F}|axes: a b c d e f g h i -> a", "a tensor has at most 8 axes in a line"),
+    # signatures
+    (f"{F}|sbp: S(0)", "write S(axis), B or P for each input, ->, and for each output"),
+    (f"{F}|sbp: S(0) -> T", "expected S(axis), B or P"),
+    (f"{G}|sbp: S(0) -> S(0)", "expected 2 inputs as in the schema"),
+    (f"{F}|sbp: B -> B B", "expected nothing after the outputs"),
+    # gradients
+    (f"{F}|{G}|gradient: dx", "expected = and a call, as in dx = relu_grad(y, dy)"),
+    (f"{F}|{G}|gradient: 3 = dx", "expected a statement such as dx = relu_grad(y, dy)"),
+    (f"{F}|{G}|gradient: dx = 3", "expected a call of an op, a value or None"),
+    (f"{F}|{G}|gradient: dx = z", 'there is no value "z"; there are: x, y, dy'),
+    (f"{F}|{G}|gradient: dx = dy y", "expected one name on the left, and the end of the statement here"),
+    (f"{F}|{G}|gradient: dx = dy; dx = y", '"dx" is set twice'),
+    (f"{F}|{G}|gradient: dz = None", '"dz" is the gradient of no input; did you mean dx? there are: dx'),
+    (f"{F}|{G}|gradient: z = dy", 'its gradient says nothing about input "x"'),
+    (f"{F}|{G}|gradient: dx = h(dy)", 'this library has no op "h"; there are: f, g'),
+    (f"{F}|{G}|gradient: dx = h(dy)", "for an op of another library name everything: dx = h(x=x, dy=dy).dx"),
+    (f"{F}|{G}|gradient: dx = h(x=w).dx", 'there is no value and no attribute "w"'),
+    (f"{F}|{G}|gradient: dx = g(x, dz, a=a)", 'there is no value "dz" for input "dy" of op "g"; did you mean'),
+    (f"{F}|{G}|gradient: dx = g(x, dy, a)", 'op "g" has 2 inputs; attributes are given by name, as in alpha=alpha'),
+    (f"{F}|{G}|gradient: dx = g(x, dy, b=a)", 'op "g" has no argument "b"; there are: x, dy, a'),
+    (f"{F}|{G}|gradient: dx = g(x, x=dy, a=a)", 'input "x" of op "g" is given twice'),
+    (f"{F}|{G}|gradient: dx = g(x, dy, a=b)", '"b" is no attribute of the op, and no literal for "a"'),
+    (f"{F}|{G}|gradient: dx = g(x, dy)", 'op "g" needs its attribute "a": write a=...'),
+    (f"{F}|{G}|gradient: dx = g(x, a=a)", 'op "g" needs its input "dy"'),
+    (f"{F}|{G}|gradient: dx = g(x, dy, a=a", "expected a comma, or the bracket that ends the arguments"),
+    (f"{F}|{G}|gradient: dx = g(x, dy, a=a).q", 'op "g" has no output "q"'),
+    (f"{F}|{TWO}|gradient: dx = two(x)", 'expected 2 names on the left, as op "two" has outputs'),
+    ("f(Tensor[] x) -> Tensor y|" + G + "|gradient: dx = g(x, dy, a=1)", '"x" is a list of tensors, input "x" of op'),
+    (
+        "f(Tensor x, *, str a) -> Tensor y|" + G + "|gradient: dx = g(x, dy, a=a)",
+        'attribute "a" has another type than "a" of the called op',
+    ),
+    (
+        F + "|g(Tensor x, *, int a) -> Tensor dx|gradient: dx = g(dy, a=a)",
+        'attribute "a" has another type than "a" of the called op',
+    ),
+    (f"{F}|{G}|gradient: " + "; ".join(f"v{i} = g(x, dy, a=a)" for i in range(33)), "a gradient has at most 32 calls"),
+    # functors
+    ("functor: few", "it must take an element of each input, then the attributes"),
+    ("functor: few", "[](auto x, auto alpha) { ... }"),
+    ("functor: typed", "it must take an element of each input, then the attributes"),
+    ("functor: silent", "it must return 1 result; several are returned by return results(a, b)"),
+    ("functor: half_done", "it must return 2 results; several are returned by return results(a, b)"),
+    ("functor: lists", "takes one or more inputs that are Tensor, and no lists or optional ones"),
+    ("functor: row_lists", ".rows takes one or more inputs that are Tensor"),
+    ("functor: signed", "write output(inputs), such as float(float, int64_t), or a dtype for all"),
+    ("functor: row_wise", "it must take a row of each input and output, then the attributes"),
+    ("functor: viewed", "it must take a View of each input and output, then Attrs and Call&"),
+    ("functor: unknown", "nothing says what its outputs are"),
+]
+
+#: Right ones: nothing is said.
+RIGHT = [
+    "f(Tensor x, Tensor? b=None, *, int[] k, str s='a, (b)') -> (Tensor y, Tensor[] zs)",
+    "f() -> Tensor",
+    "f(Tensor(a!) x, Tensor[3] y, Tensor[2+] z) -> ()",
+    f"{F}|axes: ... [n] -> ... [n]",
+    f"{F}|sbp: S(-1) -> P(sum)",
+    f"{F}|{G}|gradient: dx = g(x, dy=dy, a=0.5)",
+    f"{F}|{G}|gradient:  ; t = g(x, dy, a=a) ; dx = g(t, dy, a=a).dx ;",
+    f"{F}|gradient: dx = other(x=x, dy=dy, alpha=a).out",
+]
+
+
+@pytest.fixture(scope="module")
+def say(tmp_path_factory):
+    """Return what is said for each case: one program says it all."""
+    program = tmp_path_factory.mktemp("mistakes") / "mistakes"
+    command = [os.environ.get("CXX", "g++"), "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
+    built = subprocess.run(
+        [*command, str(HERE / "mistakes.cpp"), "-o", str(program)], capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    cases = list(dict.fromkeys([case for case, _ in CASES] + RIGHT))
+    # Functors are registered once in a process, so each case must come once.
+    done = subprocess.run([str(program)], input="\n".join(cases), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(zip(cases, done.stdout.split("\n----\n"), strict=False))
+
+
+@pytest.mark.parametrize("case, text", CASES)
+def test_what_is_said(say, case, text):
+    said = say[case]
+    assert text in said, said
+    lines = said.splitlines()
+    assert len(lines) < 12 and lines[0].startswith('op "')
+    assert lines[-1].startswith("  at ") and (lines[-1].endswith("ops.cpp:7") or "mistakes.cpp:" in lines[-1])
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_nothing_is_said_of_what_is_right(say, case):
+    assert say[case] == "nothing"
+
+
+def test_the_place_is_marked(say):
+    assert say["f(Tensor x, *, floot k) -> Tensor"].splitlines()[1:3] == [
+        "    f(Tensor x, *, floot k) -> Tensor",
+        "                   ^",
+    ]
+
+
+def test_a_library_is_refused_with_it():
+    source = '#include "oneop/op.h"\nOP("oph_wrong(Tensor x, *, flaot k=1) -> Tensor y").same_shape();\n'
+    with pytest.raises(oneop.errors.RegistrationError, match=r'op "oph_wrong": cannot read its schema') as caught:
+        oneop.load_inline("oph_wrong", source)
+    assert "did you mean float?" in str(caught.value) and ":2" in str(caught.value)

@@ -1,0 +1,107 @@
+"""Both spellings of an op give one record; a .cu source has kernels for both devices; line counts of the page."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import oneop
+
+ROOT = Path(__file__).parents[2]
+INCLUDE = ROOT / "src" / "oneop" / "include"
+PAGE = ROOT / "docs" / "op_h.md"
+
+
+def blocks_of_page():
+    return re.findall(r"^```cpp\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def block_of(name):
+    (block,) = [block for block in blocks_of_page() if block.startswith(f"// {name}\n")]
+    return block
+
+
+def record_of(name):
+    """Everything that is registered, without places and with one name."""
+    text = re.sub(r"\S+\.(?:cpp|h):\d+", "PLACE", str(oneop.show(name)))
+    info = oneop.show(name)
+    kernels = [
+        (kernel.priority, kernel.predicate, kernel.language, kernel.devices, kernel.dtypes, kernel.others)
+        for kernel in info.kernels
+    ]
+    rest = (info.schema, info.inputs, info.outputs, info.attrs, kernels)
+    return text.replace(name, "NAME"), repr(rest).replace(name, "NAME")
+
+
+def test_both_spellings_give_one_record():
+    readme = (ROOT / "README.md").read_text()
+    oneflow, ours = block_of("scale_oneflow.cpp"), block_of("scale.cpp")
+    # The page shows README's op, with the line that says how it splits.
+    split = "\n    .SetGetSbpFn(user_op::GetSbpFnUtil::SplitForEachAxis)"
+    plain = oneflow.replace("// scale_oneflow.cpp\n", "").replace("scale_oneflow", "scale").replace(split, "")
+    assert "".join(plain.split()) in "".join(readme.split())
+    oneop.load_inline("oph_scale", ours.replace("scale(", "oph_scale("))
+    oneop.load_inline("oph_scale_oneflow", oneflow.replace("scale_oneflow", "oph_scale_oneflow"))
+    assert record_of("oph_scale") == record_of("oph_scale_oneflow")
+    x = torch.randn(4, 3, requires_grad=True)
+    results = [op(x, by=3.0) for op in (oneop.ops.oph_scale, oneop.ops.oph_scale_oneflow)]
+    assert torch.equal(*results)
+    assert torch.equal(*[torch.autograd.grad(y.sum(), x)[0] for y in results])
+
+
+def test_the_page_counts_its_lines():
+    swish = [line for line in block_of("swish.cpp").splitlines()[1:] if line.strip()]
+    assert len(swish) <= 12 and max(map(len, swish)) <= 100
+    assert sum("elementwise<float, double, half, bfloat16>" in line for line in swish) == 2
+    assert f"{len(swish)} lines" in PAGE.read_text()
+
+
+CUDA = """
+#include "oneop/op.h"
+ONEOP_FUNCTOR(Swish, x, beta) { return x / (1 + exp(-beta * x)); }
+ONEOP_FUNCTOR(SinCos, x) { return oneop::results(sin(x), max(cos(x), 0)); }
+OP("swish(Tensor x, *, float beta=1.0) -> Tensor y")
+    .elementwise<float, double, half, bfloat16>(Swish())
+    .no_grad();
+OP("sincos(Tensor x) -> (Tensor s, Tensor c)").elementwise<float, half>(SinCos()).no_grad();
+OP("copy(Tensor x) -> Tensor y").same_shape().no_grad().cuda_kernel<float>(
+    [](oneop::View<const float> x, oneop::View<float> y, oneop::Call& call) {
+      cudaMemcpyAsync(y.data(), x.data(), sizeof(float) * x.numel(), cudaMemcpyDeviceToDevice, call.cuda_stream());
+    });
+OP("rows(Tensor x) -> Tensor y").rows<float>([](auto x, auto y) { y[0] = sum(x); }).no_grad();
+"""
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_nvcc_compiles_functors(tmp_path):
+    (tmp_path / "ops.cu").write_text(CUDA)
+    command = ["nvcc", "-std=c++17", "--extended-lambda", "-arch=sm_90", "-Xcompiler", "-fPIC", f"-I{INCLUDE}", "-c"]
+    result = subprocess.run(
+        [*command, str(tmp_path / "ops.cu"), "-o", str(tmp_path / "ops.o")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0 and "warning" not in result.stderr, result.stderr
+
+
+def test_two_sources_and_an_op_of_another_library(ops, tmp_path):
+    head = '#include "oneop/op.h"\n'
+    (tmp_path / "a.cpp").write_text(
+        head + 'OP("oph_a(Tensor x, *, int k=2) -> Tensor y").elementwise<double>([](auto x, auto k) '
+        '{ return k * x; })\n    .gradient("dx = oph_b(dy, k=k)");\n'
+    )
+    (tmp_path / "b.cpp").write_text(
+        head + 'OP("oph_b(Tensor y, *, float k) -> Tensor x").elementwise<double>([](auto y, auto k) '
+        '{ return y * k; })\n    .gradient("dy = oph_swish_grad(x=y, dy=dx, beta=k).dx");\n'
+    )
+    library = oneop.load("oph_two_sources", [tmp_path / "a.cpp", tmp_path / "b.cpp"])
+    x = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    y = library.oph_a(x, k=3)
+    (dx,) = torch.autograd.grad(y.sum(), x)
+    assert torch.equal(y, 3 * x) and torch.equal(dx, torch.full_like(x, 3.0))
+    (dy,) = torch.autograd.grad(library.oph_b(x, k=1.0).sum(), x)
+    torch.testing.assert_close(dy, ops.oph_swish_grad(x.detach(), torch.ones_like(x), beta=1.0))
