@@ -177,3 +177,29 @@ OP("oph_defaults(Tensor x, *, int32 a=-3, bool b=True, float32 c=0.5, float d=-i
    "dtype[] j=[int64]) -> Tensor y")
     .same_shape()
     .no_grad();
+
+// --- Optional attributes and attributes by position ---
+OP("oh_clip(Tensor x, float? low=None, float? high=1.5, *, int? times=None) -> Tensor y")
+    .elementwise<float, double, half>([](auto x, auto low, auto high,
+                                         std::optional<int64_t> times) {
+      auto y = low && x < *low ? decltype(x)(*low) : x;
+      y = high && y > *high ? decltype(x)(*high) : y;
+      return times ? y * static_cast<float>(*times) : y;
+    })
+    .gradient("dx = oh_clip_grad(x, dy, low=low, high=high, times=times)");
+OP("oh_clip_grad(Tensor x, Tensor dy, *, float? low, float? high, int? times) -> Tensor dx")
+    .elementwise<float, double, half>([](auto x, auto dy, auto low, auto high, auto times) {
+      const bool is_cut = (low && x < *low) || (high && x > *high);
+      return is_cut ? dy * 0.0f : times ? dy * static_cast<float>(*times) : dy;
+    });
+OP("oh_asked(Tensor x, *, str? mode=None, int[]? sizes=None) -> Tensor y")
+    .same_shape()
+    .kernel<float>([](oneop::View<const float> x, oneop::View<float> y, oneop::Attrs attrs) {
+      const auto mode = attrs.get<std::optional<std::string>>("mode");
+      const auto sizes = attrs.get<std::optional<std::vector<int64_t>>>("sizes");
+      const float add = (mode ? static_cast<float>(mode->size()) : 100.0f) +
+                        (sizes ? static_cast<float>(sizes->size()) : 1000.0f);
+      for (int64_t i = 0; i != x.size(0); ++i) {
+        y[i] = x[i] + add;
+      }
+    });

@@ -161,7 +161,8 @@ class AxesParser {
     }
     for (int i = 0; i < record_.schema->num_attrs; ++i) {
       if (record_.schema->attrs[i].name == rule_->names[name] &&
-          record_.schema->attrs[i].type == ONEOP_ATTR_INT64) {
+          record_.schema->attrs[i].type == ONEOP_ATTR_INT64 &&
+          !record_.schema->attrs[i].is_optional) {
         return true;
       }
     }

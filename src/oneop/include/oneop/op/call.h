@@ -12,7 +12,7 @@ namespace op {
 template <class T>
 struct AttrReader {
   static T Read(const oneop_frame* frame, const oneop_attr& attr) {
-    if (attr.type != sdk::AttrTraits<T>::kType) {
+    if (!sdk::IsAttrOf<T>(attr)) {
       sdk::ThrowAttrType(frame->op_type_name, &attr, sdk::AttrTraits<T>::kType);
     }
     return sdk::AttrTraits<T>::Get(attr);
@@ -27,7 +27,8 @@ inline bool IsReal(int32_t type) { return type == ONEOP_ATTR_FLOAT || type == ON
 }  // namespace op
 
 // The attributes of a call: attrs.get<float>("alpha"). A number may be asked for as any type that
-// holds numbers of its kind: float and double, or int, int64_t and bool.
+// holds numbers of its kind: float and double, or int, int64_t and bool. An optional one is asked
+// for as std::optional<T>.
 class Attrs {
  public:
   explicit Attrs(const oneop_frame* frame) : frame_(frame) {}
@@ -38,7 +39,9 @@ class Attrs {
     if (attr == nullptr) {
       sdk::ThrowNoAttr(frame_, name);
     }
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (sdk::IsOptional<T>::value) {
+      return attr->type == ONEOP_ATTR_NONE ? T() : T(get<typename T::value_type>(name));
+    } else if constexpr (std::is_arithmetic_v<T>) {
       if (op::IsInteger(attr->type)) {
         return static_cast<T>(attr->value.i);
       }

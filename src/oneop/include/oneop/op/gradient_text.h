@@ -203,11 +203,18 @@ class GradientParser : GradientNames {
   }
   ONEOP_COLD bool AttrArgument(const oneop_attr_def& attr, std::string_view text, GradStep* step) {
     GradStep::Attr value{attr.name, ForwardAttr(text), {}, attr.type};
+    const bool takes_none = (attr.flags & ONEOP_ATTRDEF_OPTIONAL) != 0;
     if (value.forward >= 0) {
+      if (schema_.attrs[value.forward].is_optional && !takes_none) {
+        return Fail(text, {"attribute \"", text, "\" may be None, \"", attr.name,
+                           "\" of the called op may not"});
+      }
       if (!Converts(schema_.attrs[value.forward].type, attr.type)) {
         return Fail(text, {"attribute \"", text, "\" has another type than \"", attr.name,
                            "\" of the called op"});
       }
+    } else if (takes_none && text == "None") {
+      value.literal.type = ONEOP_ATTR_NONE;
     } else if (!DefaultReader(text).Read(attr.type, &value.literal)) {
       Names names(text);
       for (int i = 0; i < schema_.num_attrs; ++i) {

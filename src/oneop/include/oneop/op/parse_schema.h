@@ -77,6 +77,9 @@ class SchemaParser {
       if (after_star) {
         return Refuse("an input comes before the *", part);
       }
+      if (schema_.num_attrs != 0) {
+        return Refuse("an input comes before the attributes", part);
+      }
       if (schema_.num_inputs == kMostArguments) {
         return Refuse("a schema has at most 16 inputs; use a list, Tensor[]", part);
       }
@@ -84,13 +87,22 @@ class SchemaParser {
       return Tensor(&schema_.inputs[schema_.num_inputs++],
                     number < kNumNames ? kInputNames[number] : std::string_view());
     }
-    if (!after_star) {
-      return Refuse("an attribute comes after a *, and is given by name", part);
-    }
     if (schema_.num_attrs == kMostArguments) {
       return Refuse("a schema has at most 16 attributes", part);
     }
-    return Attribute(&schema_.attrs[schema_.num_attrs++], part);
+    schema_.attrs[schema_.num_attrs].is_positional = !after_star;
+    return Attribute(&schema_.attrs[schema_.num_attrs++], part) && HasPlace(part);
+  }
+  // An argument by position that must be given cannot come after one that need not be.
+  constexpr bool HasPlace(std::string_view part) {
+    const int at = schema_.num_attrs - 1;
+    const AttrArg& attr = schema_.attrs[at];
+    const bool may_be_left_out =
+        at > 0 ? schema_.attrs[at - 1].has_default
+               : schema_.num_inputs > 0 && schema_.inputs[schema_.num_inputs - 1].is_optional;
+    return !attr.is_positional || attr.has_default || !may_be_left_out ||
+           Refuse("it has no default and comes after an argument that has one; put a * before it",
+                  part);
   }
 
   constexpr bool Tensor(TensorArg* arg, std::string_view usual_name) {
@@ -147,9 +159,8 @@ class SchemaParser {
       }
     }
     const std::string_view word = cursor_.text.substr(begin, cursor_.at - begin);
-    if (cursor_.Next() == '?') {
-      return Refuse("an attribute always has a value; give it a default, or make it a list", part);
-    }
+    attr->is_optional = cursor_.Next() == '?';
+    cursor_.Take(attr->is_optional ? "?" : "");
     for (const AttrTypeName& known : kAttrTypes) {
       attr->type = known.name == word ? known.type : attr->type;
     }
@@ -163,6 +174,9 @@ class SchemaParser {
     if (cursor_.Take("=")) {
       attr->has_default = true;
       attr->default_text = cursor_.Rest();
+      if (attr->default_text == "None" && !attr->is_optional) {
+        return Refuse("only an optional attribute may be None; write a ? after its type", part);
+      }
     }
     return true;
   }

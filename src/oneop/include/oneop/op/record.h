@@ -75,8 +75,12 @@ ONEOP_COLD inline void AddAttr(OpRecord* record, const AttrArg& arg) {
   attr->type = arg.type;
   attr->name = sdk::library.arena.CopyText(arg.name);
   attr->has_default = arg.has_default ? 1 : 0;
+  attr->flags = (arg.is_optional ? ONEOP_ATTRDEF_OPTIONAL : 0) |
+                (arg.is_positional ? ONEOP_ATTRDEF_POSITIONAL : 0);
   attr->default_value.name = attr->name;
-  if (arg.has_default && !DefaultReader(arg.default_text).Read(arg.type, &attr->default_value)) {
+  const bool is_none = arg.is_optional && arg.default_text == "None";  // ONEOP_ATTR_NONE is zero
+  if (arg.has_default && !is_none &&
+      !DefaultReader(arg.default_text).Read(arg.type, &attr->default_value)) {
     std::string_view type;
     for (const AttrTypeName& known : kAttrTypes) {
       type = type.empty() && known.type == arg.type ? known.name : type;

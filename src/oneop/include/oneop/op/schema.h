@@ -34,7 +34,9 @@ struct TensorArg {
 
 struct AttrArg {
   std::string_view name;
-  int type = 0;  // ONEOP_ATTR_*
+  int type = 0;                // ONEOP_ATTR_*
+  bool is_optional = false;    // the value may be None: std::optional for functors
+  bool is_positional = false;  // calls may give it by position, after the inputs
   bool has_default = false;
   std::string_view default_text;
 };

@@ -3,6 +3,7 @@
 #ifndef ONEOP_OP_TYPES_H_
 #define ONEOP_OP_TYPES_H_
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -156,12 +157,25 @@ struct AttrOf<ONEOP_ATTR_STRING, R> {
   }
 };
 
+template <class Reader>
+struct OptionalAttrOf {
+  using type = std::optional<typename Reader::type>;
+  static type Read(const oneop_attr& attr) {
+    return attr.type == ONEOP_ATTR_NONE ? type() : type(Reader::Read(attr));
+  }
+};
+
 // The attributes of schema S, as types of AttrOf.
 template <class S, class R, class Numbers>
 struct AttrsOf;
 template <class S, class R, size_t... I>
 struct AttrsOf<S, R, std::index_sequence<I...>> {
-  using type = Types<AttrOf<S::kSchema.attrs[I].type, R>...>;
+  template <size_t i>
+  using Plain = AttrOf<S::kSchema.attrs[i].type, R>;
+  template <size_t i>
+  using Reader =
+      std::conditional_t<S::kSchema.attrs[i].is_optional, OptionalAttrOf<Plain<i>>, Plain<i>>;
+  using type = Types<Reader<I>...>;
 };
 template <class S, class R>
 using AttrReaders = typename AttrsOf<S, R, std::make_index_sequence<S::kSchema.num_attrs>>::type;
