@@ -19,11 +19,13 @@ RESERVED = ("oneop", "oneflow", "torch", "numpy", "triton")
 KERNELS = ("cpp", "cuda", "triton", "numpy")
 WHAT = {
     "op.cpp": "the op and its CPU kernels",
+    "ods_kernel.cpp": "its CPU kernels",
     "op.td": "the definition of the op",
     "op.cu": "its CUDA kernels",
     "numpy_kernel.py": "its numpy kernel",
     "triton_kernel.py": "its Triton kernel",
-    "gradient.py": "its gradient",
+    "gradient.py": "its gradient and its forward-mode rule",
+    "forward_mode.py": "its forward-mode rule",
 }
 
 
@@ -103,25 +105,30 @@ def _kernels(text: str) -> list[str]:
 def project_files(name: str, kernels: list[str], *, ods: bool, grad: bool) -> dict[str, str]:
     """Return the files of a project: their paths in it, and their texts."""
     is_native = ods or "cpp" in kernels or "cuda" in kernels
-    has_cpp = "cpp" in kernels or is_native  # the definition of the op is C++, with or without kernels
-    parts = ["op.cpp"] if has_cpp else []
-    parts += ["op.td"] if ods else []
+    # The gradient is an op in C++ where all kernels are the CPU's. One written with torch's ops runs on any device.
+    has_gradient_op = grad and is_native and not ods and not {"cuda", "triton"} & {*kernels}
+    parts = ["ods_kernel.cpp", "op.td"] if ods else ["op.cpp"] if is_native else []
     parts += ["op.cu"] if "cuda" in kernels else []
     parts += [f"{language}_kernel.py" for language in ("numpy", "triton") if language in kernels]
-    parts += ["gradient.py"] if grad else []
+    parts += ["forward_mode.py" if has_gradient_op else "gradient.py"] if grad else []
     modules = [part.removesuffix(".py") for part in parts if part.endswith(".py")]
     values = {
         "name": name,
         "class_name": "".join(word.capitalize() for word in name.split("_")),
-        "no_grad": "" if grad else ".NoGrad()",
         "trait": "" if grad else ", NoGrad",
         "not_differentiable": "" if grad else ", differentiable=False",
         "imports": _imports(name, modules),
         "numpy_role": ", which the others are compared with" if is_native else "",
         "numpy_priority": ", priority=-1" if is_native else "",
+        "checked": f'"{name}", "{name}_grad"' if has_gradient_op else f'"{name}"',
     }
-    values["definition"] = "" if ods else fill("definition.cpp", values) + "\n"
-    places = {part: f"src/{name}/{part.replace('op.', f'{name}.', 1)}" for part in parts}
+    values["gradient"] = (
+        fill("gradient_op.cpp", values).rstrip() if has_gradient_op else ";" if grad else "\n    .no_grad();"
+    )
+    values["reference_grad"] = fill("reference_grad.py", values) if has_gradient_op else ""
+    places = {
+        part: f"src/{name}/{part.replace('ods_kernel.', 'op.').replace('op.', f'{name}.', 1)}" for part in parts
+    }
     values["files"] = "\n".join(f"| `{place}` | {WHAT[part]} |" for part, place in places.items())
     files = {place: fill(part, values) for part, place in places.items()}
     files[f"src/{name}/__init__.py"] = fill("init_native.py" if is_native else "init_python.py", values)
