@@ -30,7 +30,7 @@ def test_project_passes_its_check(oneop, process, tmp_path, kind):
     families = ["memory", "reference", "gradient"] if kind != "cpp" else ["memory", "reference", "threads"]
     result = process("check", *(word for one in families for word in ("--only", one)), cwd=tmp_path / name)
     assert result.returncode == 0, result.stderr
-    # A line for each family and one for the op; the gradient op of cpp_grad has no gradient itself, and so two families.
+    # A line for each family and one for the op. The gradient op of cpp_grad has no gradient itself: two families.
     assert result.stdout.count("passed ") == 3 + 1 + (2 if kind == "cpp_grad" else 0), result.stdout
 
 

@@ -126,9 +126,7 @@ def project_files(name: str, kernels: list[str], *, ods: bool, grad: bool) -> di
         fill("gradient_op.cpp", values).rstrip() if has_gradient_op else ";" if grad else "\n    .no_grad();"
     )
     values["reference_grad"] = fill("reference_grad.py", values) if has_gradient_op else ""
-    places = {
-        part: f"src/{name}/{part.replace('ods_kernel.', 'op.').replace('op.', f'{name}.', 1)}" for part in parts
-    }
+    places = {part: f"src/{name}/{part.replace('ods_kernel.', 'op.').replace('op.', f'{name}.', 1)}" for part in parts}
     values["files"] = "\n".join(f"| `{place}` | {WHAT[part]} |" for part, place in places.items())
     files = {place: fill(part, values) for part, place in places.items()}
     files[f"src/{name}/__init__.py"] = fill("init_native.py" if is_native else "init_python.py", values)
