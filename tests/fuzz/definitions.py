@@ -195,6 +195,8 @@ def python_op(name: str, chance: random.Random) -> FuzzOp:
     has_lists = any(one != "tensor" for one in arguments)
     made = makers[kind](name, schema, formula, arguments, language, chance, mixes, has_lists)
     features = {language, kind, *(one for one in arguments if one != "tensor"), *kinds, *made.features}
+    features |= {one.removesuffix("?") for one in kinds}
+    features |= {"empty optional list"} if any(attrs[n] in ([], ()) for n in optional) else set()
     features |= {"several outputs"} if outputs > 1 else set()
     features |= {"mixes"} if mixes else set()
     return FuzzOp(

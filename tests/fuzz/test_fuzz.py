@@ -26,8 +26,11 @@ def test_compiled_routes(name):
 @pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.cost == 3])
 def test_slow_routes(name):
     tally = Tally()
-    run_program(2001, [ROUTES[name]], tally)
-    assert not tally.failures, "\n".join(tally.failures)
+    for seed in range(2001, 2050):
+        run_program(seed, [ROUTES[name]], tally)
+        if tally.runs or tally.failures:
+            break  # the first program that the route takes
+    assert tally.runs and not tally.failures, "\n".join(tally.failures)
 
 
 def test_every_feature_meets_every_cheap_route():
