@@ -177,3 +177,17 @@ def test_an_op_that_is_complete_does_not_wait_for_an_import(install, monkeypatch
     called.set()
     importer.join(60)
     assert oneop.ops.tp_long(torch.ones(1)).tolist() == [2.0]
+
+
+def test_a_package_that_waits_for_its_own_threads_does_not_hang(install, monkeypatch):
+    """While it is imported it calls its op in another thread, and joins that."""
+    monkeypatch.setattr(plugins, "PATIENCE", 0.2)
+    install(
+        "tp_pool",
+        "import threading, torch\n"
+        + DEFINE.format("tp_pool")
+        + "results = []\n"
+        + "thread = threading.Thread(target=lambda: results.append(oneop.ops.tp_pool(torch.ones(1)).item()))\n"
+        + "thread.start()\nthread.join(60)\nassert results == [2.0], results\n",
+    )
+    assert plugins.load_plugins("tp_pool") == ["tp_pool"]

@@ -39,6 +39,10 @@ class _Import:
 #: import ends other threads must not use an op that it may have defined: see `wait_for_imports`.
 imports_under_way: dict[int, _Import] = {}
 
+#: Seconds that a thread waits for another one's import. A package may call its ops in threads of its own while it is
+#: imported, and wait for them: without a limit both would wait for each other.
+PATIENCE = 60.0
+
 
 def list_plugins() -> list[EntryPoint]:
     """Return the entry points of all installed packages, sorted by name."""
@@ -77,7 +81,7 @@ def load_plugins(name: str | None = None) -> list[str]:
 
 
 def wait_for_imports(name: str) -> None:
-    """Wait until no other thread imports a package that may be half way through the registration of this op.
+    """Wait, at most `PATIENCE`, while another thread imports a package that may have registered half of this op.
 
     An op that was there before an import began does not wait for it. A thread that imports a package itself never
     waits: two packages that need each other's ops would never end.
@@ -85,7 +89,7 @@ def wait_for_imports(name: str) -> None:
     own = threading.get_ident()
     for thread, running in list(imports_under_way.items()):
         if own not in imports_under_way and thread != own and name not in running.ops_before:
-            running.has_ended.wait()
+            running.has_ended.wait(PATIENCE)
 
 
 @contextmanager
