@@ -52,6 +52,10 @@ def test_not_a_tensor(refused):
     assert refused("t_relu", [1.0]) == 'op "t_relu", input "x": expected a torch.Tensor, found float'
     assert refused("t_relu", 3) == 'op "t_relu", input "x": expected a torch.Tensor, found int'
     assert refused("t_add_n", [X, "x"]) == 'op "t_add_n", input "in": expected a torch.Tensor, found str'
+    assert refused("t_relu", lambda x: x).splitlines() == [
+        'op "t_relu", input "x": expected a torch.Tensor, found function',
+        "  to give the op a kernel, write @op.register_kernel",
+    ]
     assert refused("t_relu", X.numpy()) == 'op "t_relu", input "x": expected a torch.Tensor, found ndarray'
 
 

@@ -293,8 +293,11 @@ void Binding::refuse_non_tensor(size_t i, PyObject* object) const {
   if (THPVariable_Check(object) || PyObject_HasAttrString(object, "__torch_function__") == 1) {
     return;
   }
-  refuse_argument(layout_,
-                  where(i) + ": expected a torch.Tensor, found " + python_type_name(object));
+  // `@oneop.define("...")` above a function calls the op with that function.
+  const char* advice =
+      PyFunction_Check(object) ? "\n  to give the op a kernel, write @op.register_kernel" : "";
+  refuse_argument(
+      layout_, where(i) + ": expected a torch.Tensor, found " + python_type_name(object) + advice);
 }
 
 PyObject* Binding::sole_item(size_t i, PyObject* list) const {

@@ -17,6 +17,7 @@ import torch
 from oneop.errors import ArgumentError, OpNotFoundError, described
 from oneop.runtime.aot_packages import refuse_in_packages
 from oneop.runtime.modes import untraced, without_modes
+from oneop.runtime.schema_memory import forget_schema
 from oneop.runtime.traced_calls import TraceNames, traced_call
 from oneop.settings import settings
 
@@ -293,6 +294,7 @@ def forget_ops(names: Iterable[str]) -> None:
         _ops.pop(name, None)
         if name in vars(torch.ops.oneop):
             delattr(torch.ops.oneop, name)
+        forget_schema(f"oneop::{name}", _overloads.get(name))
 
 
 def _follow_schemas(names: list[str]) -> None:
