@@ -60,28 +60,12 @@ def test_the_page_counts_its_lines():
     assert f"{len(swish)} lines" in PAGE.read_text()
 
 
-CUDA = """
-#include "oneop/op.h"
-ONEOP_FUNCTOR(Swish, x, beta) { return x / (1 + exp(-beta * x)); }
-ONEOP_FUNCTOR(SinCos, x) { return oneop::results(sin(x), max(cos(x), 0)); }
-OP("swish(Tensor x, *, float beta=1.0) -> Tensor y")
-    .elementwise<float, double, half, bfloat16>(Swish())
-    .no_grad();
-OP("sincos(Tensor x) -> (Tensor s, Tensor c)").elementwise<float, half>(SinCos()).no_grad();
-OP("copy(Tensor x) -> Tensor y").same_shape().no_grad().cuda_kernel<float>(
-    [](oneop::View<const float> x, oneop::View<float> y, oneop::Call& call) {
-      cudaMemcpyAsync(y.data(), x.data(), sizeof(float) * x.numel(), cudaMemcpyDeviceToDevice, call.cuda_stream());
-    });
-OP("rows(Tensor x) -> Tensor y").rows<float>([](auto x, auto y) { y[0] = sum(x); }).no_grad();
-"""
-
-
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_nvcc_compiles_functors(tmp_path):
-    (tmp_path / "ops.cu").write_text(CUDA)
-    command = ["nvcc", "-std=c++17", "--extended-lambda", "-arch=sm_90", "-Xcompiler", "-fPIC", f"-I{INCLUDE}", "-c"]
+    """tests/gpu/test_gpu_op_h.py runs them."""
+    flags = ["-std=c++17", "--extended-lambda", "--expt-relaxed-constexpr", "-arch=sm_90", "-Xcompiler", "-fPIC"]
     result = subprocess.run(
-        [*command, str(tmp_path / "ops.cu"), "-o", str(tmp_path / "ops.o")],
+        ["nvcc", *flags, f"-I{INCLUDE}", "-c", ROOT / "tests/gpu/sources/op_h.cu", "-o", tmp_path / "ops.o"],
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,50 @@
+// Ops of oneop/op.h whose functors run on the CPU and on the GPU.
+#include "oneop/op.h"
+
+ONEOP_FUNCTOR(Swish, x, beta) { return x * sigmoid(beta * x); }
+ONEOP_FUNCTOR(SwishGrad, x, dy, beta) {
+  const auto s = sigmoid(beta * x);
+  return dy * (s + beta * x * s * (1 - s));
+}
+ONEOP_FUNCTOR(SinCos, x) { return oneop::results(sin(x), max(cos(x), 0)); }
+ONEOP_FUNCTOR(Math, x) {
+  return oneop::results(exp(x), log(abs(x) + 1), tanh(x), erf(x), sqrt(abs(x)), sigmoid(x));
+}
+ONEOP_FUNCTOR(AddTimes, x, y, k) { return x + k * y; }
+ONEOP_FUNCTOR(Clip, x, low, high) {
+  auto y = x;
+  if (low) {
+    y = max(y, *low);
+  }
+  if (high) {
+    y = min(y, *high);
+  }
+  return y;
+}
+
+OP("gpu_oph_swish(Tensor x, *, float beta=1.0) -> Tensor y")
+    .elementwise<float, double, half, bfloat16>(Swish())
+    .gradient("dx = gpu_oph_swish_grad(x, dy, beta=beta)");
+OP("gpu_oph_swish_grad(Tensor x, Tensor dy, *, float beta) -> Tensor dx")
+    .elementwise<float, double, half, bfloat16>(SwishGrad())
+    .no_grad();
+OP("gpu_oph_sincos(Tensor x) -> (Tensor s, Tensor c)").elementwise<float, half>(SinCos()).no_grad();
+OP("gpu_oph_math(Tensor x) -> (Tensor e, Tensor l, Tensor t, Tensor f, Tensor r, Tensor s)")
+    .elementwise<float, double>(Math())
+    .no_grad();
+OP("gpu_oph_add_times(Tensor x, Tensor y, *, int k) -> Tensor z")
+    .elementwise<int32_t, int64_t, uint8_t, float>(AddTimes())
+    .no_grad();
+OP("gpu_oph_clip(Tensor x, *, float? low=None, float? high=None) -> Tensor y")
+    .elementwise<float, double>(Clip())
+    .no_grad();
+OP("gpu_oph_copy(Tensor x) -> Tensor y")
+    .same_shape()
+    .no_grad()
+    .cuda_kernel<float>([](oneop::View<const float> x, oneop::View<float> y, oneop::Call& call) {
+      cudaMemcpyAsync(y.data(), x.data(), sizeof(float) * x.numel(), cudaMemcpyDeviceToDevice,
+                      call.cuda_stream());
+    });
+OP("gpu_oph_rows(Tensor x) -> Tensor y")
+    .rows<float>([](auto x, auto y) { y[0] = sum(x); })
+    .no_grad();

@@ -1,0 +1,101 @@
+"""Functors of oneop/op.h as CUDA kernels: one functor, equal to torch on both devices."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import oneop
+
+pytestmark = pytest.mark.gpu
+
+SIZES = [0, 1, 7, 256, 1001, 65537, 1 << 20]
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+
+
+@pytest.fixture(scope="module")
+def ops():
+    from conftest import ROOT
+
+    return oneop.load("gpu_op_h", [ROOT / "tests/gpu/sources/op_h.cu"])
+
+
+def swish(x, beta):
+    return (x.double() * torch.sigmoid(beta * x.double())).to(x.dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("n", SIZES)
+def test_elementwise(ops, n, dtype):
+    x = torch.randn(n, device="cuda", dtype=dtype)
+    torch.testing.assert_close(ops.gpu_oph_swish(x, beta=1.5), swish(x, 1.5))
+    torch.testing.assert_close(ops.gpu_oph_swish(x.cpu(), beta=1.5), swish(x, 1.5).cpu())
+
+
+def test_layouts(ops):
+    wide = torch.randn(64, 129, device="cuda")
+    for x in (wide.t(), wide[:, 1:], wide[::2, ::3], wide[0, 1:], wide[:1].expand(5, 129), wide[0, 0]):
+        torch.testing.assert_close(ops.gpu_oph_swish(x), swish(x, 1.0))
+        assert ops.gpu_oph_swish(x).shape == x.shape
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_gradient(ops, dtype):
+    x = torch.randn(1001, device="cuda", dtype=dtype, requires_grad=True)
+    y = x.detach().double().requires_grad_()
+    (dx,) = torch.autograd.grad(ops.gpu_oph_swish(x, beta=0.5).sum(), x)
+    (dy,) = torch.autograd.grad((y * torch.sigmoid(0.5 * y)).sum(), y)
+    torch.testing.assert_close(dx, dy.to(dtype))
+
+
+def test_functions(ops):
+    for dtype in (torch.float32, torch.float64):
+        x = torch.cat(
+            [torch.randn(5000, dtype=dtype) * 10, torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan])]
+        )
+        wanted = (x.exp(), (x.abs() + 1).log(), x.tanh(), x.erf(), x.abs().sqrt(), x.sigmoid())
+        for device in ("cpu", "cuda"):
+            for result, right in zip(ops.gpu_oph_math(x.to(device)), wanted, strict=True):
+                torch.testing.assert_close(result.cpu(), right, equal_nan=True)
+    s, c = ops.gpu_oph_sincos(x.float()[:5000].cuda())
+    torch.testing.assert_close((s.cpu(), c.cpu()), (x[:5000].float().sin(), x[:5000].float().cos().clamp(min=0)))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8, torch.float32], ids=str)
+def test_integers(ops, dtype):
+    x, y = (torch.arange(start, start + 999).to(dtype).cuda() for start in (3, 77))
+    assert torch.equal(ops.gpu_oph_add_times(x, y, k=3), x + 3 * y)
+
+
+def test_optional_attributes(ops):
+    x = torch.randn(1000, device="cuda")
+    for low in (None, 0.0, -0.5):
+        for high in (None, 0.0, 0.7):
+            right = x if low is None else x.clamp(min=low)
+            right = right if high is None else right.clamp(max=high)
+            assert torch.equal(ops.gpu_oph_clip(x, low=low, high=high), right), (low, high)
+
+
+def test_own_cuda_kernel_and_refusals(ops):
+    x = torch.randn(4, 33, device="cuda")
+    assert torch.equal(ops.gpu_oph_copy(x), x)
+    with pytest.raises(oneop.KernelNotFoundError, match='op "gpu_oph_rows"'):
+        ops.gpu_oph_rows(x)
+    with pytest.raises(oneop.KernelNotFoundError, match="float16"):
+        ops.gpu_oph_math(x.half())
+
+
+def test_compiled_planned_batched_and_streams(ops):
+    x = torch.randn(64, 33, device="cuda")
+    compiled = torch.compile(lambda x: ops.gpu_oph_swish(x + 1, beta=2.0) * 3, fullgraph=True)
+    torch.testing.assert_close(compiled(x), swish(x + 1, 2.0) * 3)
+    job = oneop.compile_job(lambda x: ops.gpu_oph_swish(x + 1, beta=2.0) * 3, (x,))
+    for _ in range(3):
+        x = torch.randn(64, 33, device="cuda")
+        torch.testing.assert_close(job(x), swish(x + 1, 2.0) * 3)
+    torch.testing.assert_close(torch.vmap(ops.gpu_oph_swish)(x), F.silu(x))
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        big = torch.randn(1 << 22, device="cuda")
+        y = ops.gpu_oph_swish(big)
+    stream.synchronize()
+    torch.testing.assert_close(y, F.silu(big))
