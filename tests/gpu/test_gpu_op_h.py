@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 import oneop
+from oneop.errors import KernelNotFoundError
 
 pytestmark = pytest.mark.gpu
 
@@ -78,9 +79,9 @@ def test_optional_attributes(ops):
 def test_own_cuda_kernel_and_refusals(ops):
     x = torch.randn(4, 33, device="cuda")
     assert torch.equal(ops.gpu_oph_copy(x), x)
-    with pytest.raises(oneop.KernelNotFoundError, match='op "gpu_oph_rows"'):
+    with pytest.raises(KernelNotFoundError, match='op "gpu_oph_rows"'):
         ops.gpu_oph_rows(x)
-    with pytest.raises(oneop.KernelNotFoundError, match="float16"):
+    with pytest.raises(KernelNotFoundError, match="float16"):
         ops.gpu_oph_math(x.half())
 
 
