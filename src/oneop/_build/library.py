@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -28,6 +29,14 @@ CUDA_SUFFIXES = (".cu",)
 #: Compile flags that the linker must see as well.
 LINK_TOO = ("-fsanitize", "-fopenmp", "-flto", "-pthread", "--coverage", "-stdlib=")
 
+#: Parts of the SDK whose functions are compiled apart (include/oneop/sdk/config.h): what a source includes of it, the
+#: macro that says so, and the source with the functions.
+SDK_PARTS = (
+    (re.compile(r'#\s*include\s*["<](oneflow|oneop)/'), "ONEOP_SDK_APART", "oneop/sdk/sdk_functions.cpp"),
+    (re.compile(r'#\s*include\s*["<]oneop/op\.h'), "ONEOP_OP_APART", "oneop/op/op_functions.cpp"),
+)
+#: Beside the library's flags. Each function has a section of its own: the linker drops those that nothing uses.
+SDK_FLAGS = ("-O1", "-ffunction-sections", "-fdata-sections")
 StrPath = str | os.PathLike[str]
 
 
@@ -174,12 +183,22 @@ def _plan_library(
     ldflags: Sequence[str],
     maps: Mapping[Path, str],
 ) -> Plan:
-    """Return the plan of a library; `maps`, which a portable one has, are names for the folders of this machine."""
+    """Return the plan of a library; `maps`, which a portable one has, are names for the folders of this machine.
+
+    The cache has the objects of the SDK's functions for all libraries of the same flags. A portable library is
+    complete in itself.
+    """
     own_flags = split_words(settings.cxxflags, "ONEOP_CXXFLAGS")
     map_flags = [f"-ffile-prefix-map={folder}={shown}" for folder, shown in maps.items()]
     cpp_flags = (*default_flags(cxx, portable=bool(maps)), *map_flags, *common, *own_flags, *cflags)
-    units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in files if file.suffix in CPP_SUFFIXES]
+    cpp_files = [file for file in files if file.suffix in CPP_SUFFIXES]
+    parts = _parts_apart(cpp_files) if cxx.family == "gcc" and sys.platform == "linux" and not maps else []
+    cpp_flags = (*(f"-D{macro}" for macro, _ in parts), *cpp_flags)
+    units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in cpp_files]
+    sdk_flags = (*_without_own_folders_and_macros(cpp_flags), f"-I{sysconfig.get_include()}", *SDK_FLAGS)
+    units += [Unit(source=source, compiler=cxx, flags=sdk_flags) for _, source in parts]
     link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
+    link_flags += ["-Wl,--gc-sections"] if parts else []
     if sys.platform == "linux":
         link_flags.append("-Wl,-z,defs")  # a missing definition is found now, not at load
         link_flags += ["-Xlinker", f"--version-script={sysconfig.get_include()}/oneop/exports.map"]
@@ -201,6 +220,37 @@ def _plan_library(
         facts={"abi": abi_version()},
         roots={"sdk": Path(sysconfig.get_include())},
     )
+
+
+def _parts_apart(files: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Return macro and source of the SDK's parts that these sources include.
+
+    A source that includes a part by way of a header of its own has the part's functions compiled in itself.
+    """
+    texts = []
+    for file in files:
+        with contextlib.suppress(OSError):  # the compiler says it better
+            texts.append(file.read_text(errors="replace"))
+    folder = Path(sysconfig.get_include())
+    return [(macro, folder / source) for line, macro, source in SDK_PARTS if any(map(line.search, texts))]
+
+
+def _without_own_folders_and_macros(flags: Sequence[str]) -> list[str]:
+    """Return the flags of a library that matter for the SDK's own functions, so that most libraries share them.
+
+    Macros whose names belong to oneop, the compiler or the C++ library stay, as do all that choose how code is made.
+    """
+    kept = []
+    values = iter(flags)
+    for flag in values:
+        if flag in ("-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include", "-imacros"):
+            flag += next(values, "")
+        dropped = flag.startswith(("-I", "-W", "-isystem", "-iquote", "-idirafter", "-include", "-imacros")) or (
+            flag.startswith(("-D", "-U")) and not flag[2:].startswith(("ONEOP_", "_", "NDEBUG"))
+        )
+        if not dropped:
+            kept.append(flag)
+    return kept
 
 
 def _path_maps(

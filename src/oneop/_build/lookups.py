@@ -17,6 +17,9 @@ from oneop._build.sources import ABSENT, Files, changed_since, stamp_of
 
 _GAP = r"(?:[ \t]|/\*(?:[^*]|\*(?!/))*\*/)*"
 _LINE = re.compile(rf"^{_GAP}(?:#|%:){_GAP}(include(?:_next)?|import|embed|if|elif|define)\b(.*)$", re.MULTILINE)
+_COMMENT_IN_LINE = re.compile(
+    r"\*/[ \t]*(?:#|%:)|(?:#|%:)[ \t]*/\*"
+)  # before or after the #; it may have several lines
 _NAME = re.compile(r'"([^"\n]+)"|<([^<>\n]+)>')
 _MACRO = re.compile(r"\s*(\w+)(?:\(([^)]*)\))?")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)+)"')
@@ -42,8 +45,7 @@ def read_names(paths: Iterable[str]) -> Names:
     for path in paths:
         text = texts[path] = _read(path).replace("\\\r\n", " ").replace("\\\n", " ")
         folder = os.path.dirname(path)  # noqa: PTH120
-        for line in _LINE.finditer(text):
-            word, rest = line[1], line[2]
+        for word, rest in _lines(text):
             if word == "define":
                 continue
             includes = _NAME.findall(rest)
@@ -87,7 +89,7 @@ class Search:
     present: set[str] = field(default_factory=set)  # found, but not read: __has_include, or a branch not taken
     explained: set[str] = field(default_factory=set)  # files that were read, and found by a name
     unsure: bool = False
-    _is_folder: dict[str, bool] = field(default_factory=dict)
+    _entries: dict[str, frozenset[str] | None] = field(default_factory=dict)
     _real: frozenset[str] = frozenset()
 
     def look_up(self, name: str, folders: Sequence[str]) -> None:
@@ -96,14 +98,14 @@ class Search:
             folders, name = [""], name[1:]
         for folder in folders:
             path = f"{folder}/{name}"
-            if self.precompiled and os.path.exists(f"{path}.gch"):  # noqa: PTH110
+            if self.precompiled and self._may_exist(f"{path}.gch") and os.path.exists(f"{path}.gch"):  # noqa: PTH110
                 self._note_present(folder, f"{path}.gch")
             elif self.precompiled:
                 self.note_absent(f"{path}.gch")
             if path in self.read:
                 self.explained.add(path)
                 return
-            if os.path.isfile(path):  # noqa: PTH113
+            if self._may_exist(path) and os.path.isfile(path):  # noqa: PTH113
                 self._note_present(folder, path)
                 return
             self.note_absent(path)
@@ -111,14 +113,14 @@ class Search:
     def note_absent(self, path: str) -> None:
         """Keep that this file is not there, under the nearest folder that is: a new entry changes its stamp."""
         folder, _, name = path.rpartition("/")
-        while folder and not self._exists(folder):
+        while folder and self._entries_of(folder) is None:
             folder, _, last = folder.rpartition("/")
             name = f"{last}/{name}"
         folder = folder or "/"
         if folder not in self.absent:
-            self.files.stamp(folder)  # before the look, so that what appears in between makes the stamp old
+            self.files.stamp(folder)
             self.absent[folder] = set()
-        if stamp_of(path) != ABSENT:
+        if self._may_exist(f"{folder}/{name.partition('/')[0]}") and stamp_of(path) != ABSENT:
             self.unsure = self.unsure or os.path.isfile(path)  # noqa: PTH113
         else:
             self.absent[folder].add(name)
@@ -132,11 +134,21 @@ class Search:
             self.unsure = self.unsure or changed_since(stamp_of(path), self.since_ns)
             path = os.path.dirname(path)  # noqa: PTH120
 
-    def _exists(self, folder: str) -> bool:
-        is_folder = self._is_folder.get(folder)
-        if is_folder is None:
-            is_folder = self._is_folder[folder] = os.path.isdir(folder)  # noqa: PTH112
-        return is_folder
+    def _may_exist(self, path: str) -> bool:
+        """Tell whether the folder had this entry when it was read; a folder is read once, not asked for each name."""
+        folder, _, name = path.rpartition("/")
+        entries = self._entries_of(folder or "/")
+        return entries is not None and (name in entries or name in (".", ".."))
+
+    def _entries_of(self, folder: str) -> frozenset[str] | None:
+        """Return the names in a folder, None if it is none. What appears later makes the folder's stamp old."""
+        if folder not in self._entries:
+            self.files.stamp(folder)
+            try:
+                self._entries[folder] = frozenset(os.listdir(folder))  # noqa: PTH208
+            except (OSError, ValueError):
+                self._entries[folder] = None
+        return self._entries[folder]
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
@@ -174,8 +186,13 @@ def _asks_for_computed(texts: Iterable[str]) -> bool:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    for line in _LINE.finditer(text):
-        yield line[1], line[2]
+    """Return word and rest of the preprocessor lines. Of the many lines of headers few are parsed."""
+    parts = [text]
+    if not _COMMENT_IN_LINE.search(text):
+        parts = [line for line in text.split("\n") if "#" in line or "%:" in line]
+    for part in parts:
+        for line in _LINE.finditer(part):
+            yield line[1], line[2]
 
 
 def _arguments(text: str, functions: set[str]) -> list[str]:

@@ -13,6 +13,8 @@
 #include "oneop/op/elementwise.cuh"
 #endif
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

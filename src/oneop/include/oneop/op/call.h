@@ -6,6 +6,8 @@
 #include "oneop/sdk/guard.h"
 #include "oneop/sdk/parallel.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

@@ -7,6 +7,8 @@
 #include "oneop/op/types.h"
 #include "oneop/sdk/parallel.h"
 
+ONEOP_OP_INTERFACE
+
 #if defined(__CUDACC__)
 #define ONEOP_IVDEP  // nvcc does not pass it on
 #else

@@ -4,10 +4,7 @@
 
 #include "oneop/op/record.h"
 
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+ONEOP_OP_INTERFACE
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {
@@ -236,9 +233,5 @@ ONEOP_COLD inline void NewGradient(OpRecord* op) {
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
-
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC pop_options
-#endif
 
 #endif  // ONEOP_OP_GRADIENT_H_

@@ -4,10 +4,7 @@
 
 #include "oneop/op/gradient.h"
 
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+ONEOP_OP_INTERFACE
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {
@@ -131,9 +128,5 @@ class GradientNames {
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
-
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC pop_options
-#endif
 
 #endif  // ONEOP_OP_GRADIENT_NAMES_H_

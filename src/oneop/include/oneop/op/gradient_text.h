@@ -9,10 +9,7 @@
 
 #include "oneop/op/gradient_names.h"
 
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+ONEOP_OP_INTERFACE
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {
@@ -311,9 +308,5 @@ class GradientParser : GradientNames {
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
-
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC pop_options
-#endif
 
 #endif  // ONEOP_OP_GRADIENT_TEXT_H_

@@ -5,10 +5,7 @@
 #include "oneop/op/axes.h"
 #include "oneop/op/call.h"
 
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+ONEOP_OP_INTERFACE
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {
@@ -145,9 +142,5 @@ ONEOP_COLD inline int32_t ModifyInputs(void* self, oneop_frame* frame,
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
-
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC pop_options
-#endif
 
 #endif  // ONEOP_OP_INFER_H_

@@ -5,6 +5,8 @@
 #include "oneflow/core/common/device_type.h"
 #include "oneop/op/record.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

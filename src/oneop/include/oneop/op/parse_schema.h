@@ -4,6 +4,8 @@
 
 #include "oneop/op/schema.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

@@ -6,6 +6,8 @@
 #include "oneop/op/record.h"
 #include "oneop/op/types.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

@@ -7,10 +7,7 @@
 #include "oneop/sdk/function.h"
 #include "oneop/sdk/guard.h"
 
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+ONEOP_OP_INTERFACE
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {
@@ -187,9 +184,5 @@ ONEOP_COLD inline void PutOutput(oneop_tensor* tensor, const int64_t* shape, int
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
-
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC pop_options
-#endif
 
 #endif  // ONEOP_OP_RECORD_H_

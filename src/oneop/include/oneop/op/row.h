@@ -4,6 +4,8 @@
 
 #include "oneop/op/math/functions.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 
 // T is a Number, const for an input.

@@ -7,6 +7,8 @@
 #include "oneop/op/elementwise.h"
 #include "oneop/op/row.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

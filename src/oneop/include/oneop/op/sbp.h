@@ -5,10 +5,7 @@
 
 #include "oneop/op/axes.h"
 
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+ONEOP_OP_INTERFACE
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {
@@ -192,9 +189,5 @@ ONEOP_COLD inline int32_t GetSbp(void* self, oneop_frame* frame, oneop_sbp_sink*
 
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
-
-#if defined(ONEOP_LIGHT_CODE)
-#pragma GCC pop_options
-#endif
 
 #endif  // ONEOP_OP_SBP_H_

@@ -10,11 +10,7 @@
 
 #include "oneop/sdk/config.h"
 
-// Code that runs once, when the library is loaded, is optimised less: a library of one op compiles
-// in four fifths of the time.
-#if !defined(__clang__) && !defined(__CUDACC__)
-#define ONEOP_LIGHT_CODE
-#endif
+ONEOP_OP_INTERFACE
 
 namespace oneop ONEOP_HIDDEN {
 namespace op {

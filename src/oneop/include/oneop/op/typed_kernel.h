@@ -5,6 +5,8 @@
 #include "oneop/op/call.h"
 #include "oneop/op/kernel_record.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

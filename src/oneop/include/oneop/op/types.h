@@ -12,6 +12,8 @@
 #include "oneop/op/math/number.h"
 #include "oneop/op/schema.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 
 // A list that the host keeps: an attribute of type int[], float[] and so on.

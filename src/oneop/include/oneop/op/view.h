@@ -5,6 +5,8 @@
 #include "oneop/op/types.h"
 #include "oneop/sdk/frame.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 
 constexpr int kAnyRank = -1;

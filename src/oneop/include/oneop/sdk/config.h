@@ -28,6 +28,23 @@
 #pragma nv_diag_suppress 611  // a kernel overrides one of the Compute functions, never all
 #endif
 
+// Functions of the SDK that are no templates are compiled once for a compiler and its flags, in
+// sdk_functions.cpp and op_functions.cpp, and not in every source of every library: they were half
+// of what the compiler did for a library of one op. `oneop.build` defines the macros below and links
+// those objects. GCC's `#pragma interface` then keeps the inline functions of the header it stands
+// in, to be inlined, but emits none of them. Without the macros (clang, nvcc, a build by hand) the
+// headers are enough.
+#if defined(ONEOP_SDK_APART)
+#define ONEOP_INTERFACE _Pragma("interface")
+#else
+#define ONEOP_INTERFACE
+#endif
+#if defined(ONEOP_OP_APART)  // headers of oneop/op.h
+#define ONEOP_OP_INTERFACE _Pragma("interface")
+#else
+#define ONEOP_OP_INTERFACE
+#endif
+
 // The generation of OneFlow's API that a source is written against, where it matters: 2020 (0.1 to
 // 0.4), 2022 (to 0.8) or 2024. With 0, the default, what the generations return in different ways
 // is a proxy that serves them all; `auto*` and `auto&` alone see the difference.

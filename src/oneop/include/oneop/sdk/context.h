@@ -7,6 +7,8 @@
 #include "oneflow/core/framework/user_op_tensor.h"
 #include "oneop/sdk/library.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 class ParallelContext {

@@ -4,6 +4,8 @@
 
 #include "oneflow/core/framework/attr_value.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

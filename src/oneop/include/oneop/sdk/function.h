@@ -7,6 +7,8 @@
 
 #include "oneop/sdk/config.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

@@ -4,6 +4,8 @@
 
 #include "oneflow/core/framework/user_op_tensor.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

@@ -7,6 +7,8 @@
 #include "oneop/sdk/function.h"
 #include "oneop/sdk/library.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

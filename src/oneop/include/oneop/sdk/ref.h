@@ -4,6 +4,8 @@
 
 #include "oneflow/core/common/shape.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

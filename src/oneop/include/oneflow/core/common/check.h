@@ -5,6 +5,8 @@
 #include "oneflow/core/common/error.h"
 #include "oneop/sdk/library.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

@@ -10,6 +10,8 @@
 #include "oneflow/core/common/data_type_seq.h"
 #include "oneflow/core/common/float16.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 // The numbers are those of the ABI, so a cast is the whole translation. kOFRecord and the like

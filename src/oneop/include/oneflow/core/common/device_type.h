@@ -6,6 +6,8 @@
 
 #include "oneop/sdk/config.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 // The numbers are those of the ABI. kGPU is what 2020 called kCUDA.

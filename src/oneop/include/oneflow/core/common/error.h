@@ -9,6 +9,8 @@
 
 #include "oneop/sdk/text.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 // Shares its contents when copied. `Error()` is "no error".

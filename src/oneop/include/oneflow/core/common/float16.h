@@ -13,6 +13,8 @@
 #include <cuda_fp16.h>
 #endif
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

@@ -7,6 +7,8 @@
 #include "oneflow/core/common/check.h"
 #include "oneflow/core/common/error.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 template <class T>

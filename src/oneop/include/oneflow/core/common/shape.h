@@ -6,6 +6,8 @@
 
 #include "oneflow/core/common/shape_vec.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

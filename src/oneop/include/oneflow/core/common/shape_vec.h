@@ -8,6 +8,8 @@
 
 #include "oneflow/core/common/error.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

@@ -14,6 +14,8 @@
 
 #include "oneflow/core/common/check.h"
 
+ONEOP_INTERFACE
+
 // `end` is evaluated once.
 #define FOR_RANGE(type, i, begin, end) \
   for (type i = (begin), ONEOP_CAT(oneop_end_of_, i) = (end); i < ONEOP_CAT(oneop_end_of_, i); ++i)

@@ -5,6 +5,8 @@
 #include "oneflow/core/common/check.h"
 #include "oneflow/core/ep/include/stream.h"
 
+ONEOP_INTERFACE
+
 #if defined(__CUDACC__)
 
 namespace oneflow ONEOP_HIDDEN {

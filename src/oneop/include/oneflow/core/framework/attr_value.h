@@ -9,6 +9,8 @@
 #include "oneflow/core/common/data_type.h"
 #include "oneflow/core/common/shape.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 enum AttrType : int32_t {

@@ -5,6 +5,8 @@
 
 #include "oneflow/core/framework/sbp_context.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 // An axis that may be absent.

@@ -4,6 +4,8 @@
 
 #include "oneop/sdk/context.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 // A shared constant. Here simply a copy.

@@ -5,6 +5,8 @@
 #include "oneop/sdk/context.h"
 #include "oneop/sdk/guard.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 namespace user_op {
 

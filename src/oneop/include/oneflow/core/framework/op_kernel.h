@@ -12,6 +12,8 @@
 #include "oneop/sdk/random_seed.h"
 #endif
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 namespace user_op {
 

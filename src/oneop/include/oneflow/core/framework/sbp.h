@@ -6,6 +6,8 @@
 
 #include "oneflow/core/common/error.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 class SplitParallel {

@@ -9,6 +9,8 @@
 #include "oneflow/core/common/util.h"
 #endif
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 class NdSbpSignature;

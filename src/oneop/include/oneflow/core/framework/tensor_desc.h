@@ -5,6 +5,8 @@
 #include "oneflow/core/common/data_type.h"
 #include "oneop/sdk/ref.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 enum MemoryFormat : int32_t { kContiguous = 0, kChannelsLast = 1, kMemoryFormatCount = 2 };

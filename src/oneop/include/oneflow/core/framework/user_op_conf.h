@@ -4,6 +4,8 @@
 
 #include "oneop/sdk/context.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

@@ -6,6 +6,8 @@
 #include "oneop/sdk/function.h"
 #include "oneop/sdk/guard.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

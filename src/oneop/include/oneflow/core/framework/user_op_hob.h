@@ -4,6 +4,8 @@
 
 #include "oneflow/core/framework/op_kernel.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 namespace hob {
 

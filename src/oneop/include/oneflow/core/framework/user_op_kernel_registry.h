@@ -5,6 +5,8 @@
 #include "oneflow/core/framework/user_op_conf.h"
 #include "oneflow/core/framework/user_op_hob.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

@@ -6,6 +6,8 @@
 #include "oneflow/core/framework/sbp_context.h"
 #include "oneop/sdk/function.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 namespace user_op {
 

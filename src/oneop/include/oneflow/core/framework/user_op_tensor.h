@@ -6,6 +6,8 @@
 #include "oneflow/core/framework/tensor_desc.h"
 #include "oneop/sdk/frame.h"
 
+ONEOP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 

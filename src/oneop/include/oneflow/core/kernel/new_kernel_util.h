@@ -7,6 +7,8 @@
 #include "oneflow/core/device/cuda_util.h"
 #include "oneflow/core/framework/user_op_tensor.h"
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 
 // The versions for CUDA exist in files that nvcc compiles.

@@ -12,6 +12,8 @@
 
 #include "oneop/sdk/config.h"
 
+ONEOP_OP_INTERFACE
+
 // A call in a loop ends vectorisation, so these are inlined even where the compiler would not.
 #define ONEOP_INLINE __attribute__((always_inline)) inline
 

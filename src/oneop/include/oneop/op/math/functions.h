@@ -7,6 +7,8 @@
 #include "oneop/op/math/number.h"
 #include "oneop/op/math/trig.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 

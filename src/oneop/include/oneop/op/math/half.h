@@ -6,6 +6,8 @@
 #include "oneflow/core/common/float16.h"
 #include "oneop/op/math/exp.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 
 #if !defined(__CUDACC__)

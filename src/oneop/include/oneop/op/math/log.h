@@ -6,6 +6,8 @@
 
 #include "oneop/op/math/exp.h"
 
+ONEOP_OP_INTERFACE
+
 namespace oneop ONEOP_HIDDEN {
 namespace vector_math {
 

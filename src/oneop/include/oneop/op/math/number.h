@@ -11,6 +11,8 @@
 
 #include "oneop/sdk/config.h"
 
+ONEOP_OP_INTERFACE
+
 #if defined(__CUDACC__)
 #define ONEOP_BOTH __host__ __device__ __forceinline__
 #else

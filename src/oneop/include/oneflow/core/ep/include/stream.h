@@ -15,6 +15,8 @@
 typedef struct CUstream_st* cudaStream_t;  // the same opaque type that cuda_runtime.h declares
 #endif
 
+ONEOP_INTERFACE
+
 namespace oneflow ONEOP_HIDDEN {
 namespace ep {
 

@@ -1,0 +1,61 @@
+"""The SDK's functions are compiled once for all libraries of the same flags, and libraries are as they were."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from oneop import sysconfig
+from oneop._build.library import SDK_PARTS, _without_own_folders_and_macros, build
+
+INCLUDE = Path(sysconfig.get_include())
+OP = """
+#include "oneop/op.h"
+OP("NAME(Tensor x, *, int k=2) -> Tensor y").elementwise<float, double>([](auto x, auto k) { return k * x; })
+    .gradient("dx = NAME(dy, k=k)");
+"""
+
+
+def op_source(project, name, text=OP):
+    (project / f"{name}.cpp").write_text(text.replace("NAME", name))
+    return [f"{name}.cpp"]
+
+
+@pytest.mark.parametrize(("macro", "source"), [(macro, source) for _, macro, source in SDK_PARTS])
+def test_each_interface_has_its_implementation(macro, source):
+    line = "ONEOP_INTERFACE" if macro == "ONEOP_SDK_APART" else "ONEOP_OP_INTERFACE"
+    headers = {path.name for path in INCLUDE.rglob("*.h") if f"\n{line}\n" in path.read_text()}
+    assert len(headers) > 20
+    assert set(re.findall(r'#pragma implementation "(.*)"', (INCLUDE / source).read_text())) == headers
+
+
+def test_libraries_share_the_functions(project, own_cache, runs):
+    first = build("apart_a", op_source(project, "apart_a"))
+    assert sorted(runs()) == ["apart_a.cpp", "link", "op_functions.cpp", "sdk_functions.cpp"]
+    build("apart_b", op_source(project, "apart_b"), include_dirs=[project], defines={"MINE": 3}, cflags=["-Wall"])
+    assert sorted(runs()) == ["apart_b.cpp", "link"]
+    build("apart_c", op_source(project, "apart_c"), cflags=["-g"])  # code made in another way
+    assert sorted(runs()) == ["apart_c.cpp", "link", "op_functions.cpp", "sdk_functions.cpp"]
+    objects = [path for path in (own_cache / "object").glob("apart_a-*/unit.o")]
+    symbols = subprocess.run(["nm", "-C", *objects], capture_output=True, text=True, check=True).stdout
+    assert not re.search(r" [TW] oneop::op::(?!.*<)\w+\(", symbols), "a function of the SDK is in the library's object"
+    assert first.path.stat().st_size < 400_000, "what nobody uses is dropped"
+
+
+def test_portable_libraries_are_complete(project, runs):
+    build("apart_portable", op_source(project, "apart_portable"), portable=True)
+    assert sorted(runs()) == ["apart_portable.cpp", "link"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        (["-O2", "-I/a", "-I", "/b", "-isystem", "/c", "-Wall"], ["-O2"]),
+        (["-DN=3", "-UN", "-D", "N=3", "-DNDEBUG", "-D_FORTIFY_SOURCE=2"], ["-DNDEBUG", "-D_FORTIFY_SOURCE=2"]),
+        (["-DONEOP_PORT=2022", "-D", "ONEOP_PORT=2020"], ["-DONEOP_PORT=2022", "-DONEOP_PORT=2020"]),
+        (["-include", "x.h", "-fsanitize=address", "-std=c++20"], ["-fsanitize=address", "-std=c++20"]),
+    ],
+)
+def test_flags_that_matter(flags, kept):
+    assert _without_own_folders_and_macros(flags) == kept
