@@ -1,4 +1,4 @@
-"""However a source comes by the SDK, whose functions may be compiled apart (tests/build/test_sdk_functions.py), it works."""
+"""However a source includes the SDK, whose functions may be compiled apart (build/test_sdk_functions.py), it works."""
 
 import pytest
 import torch
