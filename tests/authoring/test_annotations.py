@@ -112,6 +112,13 @@ def typed(annotation, default=...):
         (float, float("-inf"), "float"),
         (bool, True, "bool"),
         (str, "a, b", "str"),
+        (str, "torch.float32", "str"),
+        (str, 'it\'s "q", x', "str"),
+        (str, "\\", "str"),
+        (str, "a\\'\\\", b", "str"),
+        (list[str], ["it's", '"q", x', "\\"], "str[]"),
+        (bytes, b"\"',\\", "bytes"),
+        (list[float], [float("inf"), 0.1], "float[]"),
         (complex, 1j, "complex"),
         (bytes, b"\x00", "bytes"),
         (torch.dtype, torch.float16, "dtype"),
@@ -137,6 +144,7 @@ def test_every_type_with_and_without_none_and_default(annotation, default, kind)
 
 def untyped(x, k: int) -> Tensor: ...
 def star(*xs: Tensor) -> Tensor: ...
+def stars(x: Tensor, **kw: int) -> Tensor: ...
 def strange(x: Tensor, k: set) -> Tensor: ...
 def number(x: Tensor) -> float: ...
 def no_result(x: Tensor): ...
@@ -149,6 +157,7 @@ def late(x: Tensor, k: int, y: Tensor) -> Tensor: ...
     [
         (untyped, "untyped: parameter x has no annotation, such as x: Tensor"),
         (star, r"star: an op has a fixed number of arguments, found \*xs; use list\[Tensor\]"),
+        (stars, r"stars: an op has a fixed number of arguments, found \*\*kw; use list\[Tensor\]"),
         (strange, "strange: parameter k: no schema has the type set"),
         (number, "number: an op returns tensors, found -> float"),
         (no_result, "no_result: the result has no annotation"),

@@ -240,7 +240,8 @@ def test_cpp_text_sees_attributes_of_every_type():
         "dtype": torch.int64,
         "int32[]": [1, 2],
         "int[]": [5],
-        "float[]": [0.5, 1.5],
+        "float[]": [0.5, 0.1],
+        "float32[]": [0.5, 1.5],
         "dtype[]": [torch.float32, torch.bool],
         "shape[]": [(1, 2), (4,)],
         "str[]": ["x", "yz"],
@@ -259,7 +260,7 @@ def test_cpp_text_sees_attributes_of_every_type():
         **dict.fromkeys(("str", "bytes"), "{0}.size() + static_cast<unsigned char>({0}[1])"),
         "shape": "{0}.At(1)",
         "dtype": "static_cast<int>({0})",
-        **dict.fromkeys(("int32[]", "int[]", "float[]"), "{0}.back()"),
+        **dict.fromkeys(("int32[]", "int[]", "float[]", "float32[]"), "{0}.back()"),
         "dtype[]": "static_cast<int>({0}[1])",
         "shape[]": "{0}[1].At(0)",
         "str[]": "{0}[1].size()",
@@ -280,6 +281,7 @@ def test_cpp_text_sees_attributes_of_every_type():
         codes["int64"],
         2,
         5,
+        0.1,
         1.5,
         codes["bool"],
         4,
@@ -351,3 +353,22 @@ def test_triton(tmp_path):
     result = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert result.stdout == "triton\n"
+
+
+@pytest.mark.parametrize("kind", ["int[]", "int32[]", "float[]", "float32[]", "str[]", "int[]?", "shape"])
+def test_numba_takes_empty_lists(kind):
+    pytest.importorskip("numba")
+    op = oneop.define(f"l_empty(Tensor x, *, {kind} k) -> Tensor", infer="elementwise", differentiable=False)
+
+    @op.register_kernel("cpu", dtypes=torch.float64, language="numba")
+    def kernel(x, k, out):
+        count = 0
+        for _ in k:
+            count += 1
+        for i in range(x.size):
+            out[i] = count
+
+    x = torch.zeros(2, dtype=torch.float64)
+    values = ["a", "b", "c"] if kind == "str[]" else [1, 2, 3]
+    for length in (0, 2, 3, 0):
+        assert op(x, k=values[:length]).tolist() == [length, length]

@@ -45,6 +45,8 @@ def test_unnamed_outputs():
         ("f(Tensor(a) x) -> Tensor", "is a view"),
         ("f(Tensor x, *, int q=x+1) -> Tensor", "is no literal of type int"),
         ("f(Tensor<2> x) -> Tensor", "cannot read"),
+        ("f(Tensor x, *, int out=1) -> Tensor", "out is what a result without a name is called; give it one"),
+        ("f(Tensor out0) -> (Tensor, Tensor)", "out0 is what a result without a name is called; give it one"),
     ],
 )
 def test_what_cannot_be_read(text, problem):
@@ -74,6 +76,47 @@ def test_every_attribute_type_reaches_the_kernel():
     }  # fmt: skip
     op(torch.ones(1), h=torch.float16, l=[torch.int8], m=[(7,)], o=2 + 1j)
     assert (seen["h"], seen["l"], seen["m"], seen["o"]) == (torch.float16, (torch.int8,), ((7,),), 2 + 1j)
+
+
+def test_numbers_have_the_bits_that_their_type_says():
+    op = oneop.define(
+        "py_bits(Tensor x, *, float a=0.1, float32 b=0.1, float[] c=[0.1], float32[] d=[0.1], "
+        "float[]? e=None) -> Tensor",
+        infer="elementwise",
+    )
+    seen = {}
+
+    @op.register_kernel("cpu")
+    def kernel(x, **attrs):
+        seen.update(attrs)
+        return x
+
+    short = torch.tensor(0.1, dtype=torch.float32).item()
+    x = torch.ones(1)
+    for values in ({}, {"a": 0.1, "b": 0.1, "c": [0.1], "d": [0.1], "e": [0.1]}):
+        for call in (
+            op,
+            torch.compile(op, backend="aot_eager"),
+            lambda x, **v: oneop.compile_job(lambda y: op(y, **v), (x,))(x),
+        ):
+            seen.clear()
+            call(x, **values)
+            e = tuple(values["e"]) if values else None
+            assert seen == {"a": 0.1, "b": short, "c": (0.1,), "d": (short,), "e": e}
+    op(x, c=[2.0**53 + 2, 1e300, -0.0])
+    assert seen["c"] == (2.0**53 + 2, 1e300, 0.0)
+    with pytest.raises(oneop.errors.ArgumentError, match='attribute "d"'):
+        op(x, d=[1e300])
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "1e400", "(inf+0j)"])
+def test_numbers_that_are_no_literals(text):
+    kind = "complex" if "j" in text else "float"
+    assert parse_schema(f"f(Tensor x, *, {kind} k={text}) -> Tensor").attrs[0].default == eval(
+        text, {"inf": float("inf")}
+    )
+    if kind == "float":
+        assert parse_schema(f"f(Tensor x, *, float[] k=[1.0, {text}]) -> Tensor").attrs[0].default[1] == float(text)
 
 
 def test_a_wrong_default_is_refused():

@@ -6,12 +6,19 @@ import pytest
 @pytest.mark.parametrize(
     "arguments, text",
     [
-        (["bench", "x", "--sizes", "some"], "expected numbers such as 1e3,1e6, found 'some'"),
-        (["bench", "x", "--sizes", "0"], "sizes are at least 1"),
+        *(
+            (["bench", "x", "--sizes", text], f"expected whole numbers such as 1e3,1e6, found '{text}'")
+            for text in ("some", "inf", "nan", "1.5", "10,", "1e3,-inf")
+        ),
+        *((["bench", "x", "--sizes", text], "sizes are from 1 to 1,000,000,000,000, found") for text in ("0", "1e15")),
+        *((["bench", "x", "--seconds", text], "expected a number above 0, found") for text in ("-1", "0", "inf", "x")),
+        (["bench", "x", "--save", "/no/folder/x.json"], "there is no folder /no/folder"),
+        (["bench", "x", "--plot", "/no/folder/x.svg"], "there is no folder /no/folder"),
         (["bench", "x", "--dtype", "quaternion"], "--dtype: expected a dtype such as float32, found 'quaternion'"),
         (["gen", "a.td", "some_op"], "expected definitions (.td, .yaml) only, or an op or path that is loaded"),
         (["gen", "one_op", "other_op"], "expected one op or path, found 2"),
         (["new", "op", "--kernels", "fortran"], "--kernels: expected some of "),
+        (["new", "é"], "'é' cannot be the name of an op\n  expected letters, digits and underscores: my_op"),
         (["new", "a b"], "'a b' cannot be the name of an op\n  expected letters, digits and underscores: my_op"),
     ],
 )
@@ -26,6 +33,21 @@ def test_a_project_that_is_there(oneop, tmp_path):
     status, _, err = oneop("new", "my_op", "--dir", tmp_path)
     assert status != 0
     assert f"{tmp_path / 'my_op'} is there already\n  choose another name, or another folder with --dir" in err
+
+
+@pytest.mark.parametrize("code", [0, 1, "'text'", None])
+@pytest.mark.parametrize("command", [["check"], ["bench"], ["check", "no_such_op", "--load"], ["show", "x", "--load"]])
+def test_a_program_that_ends_itself(oneop, tmp_path, command, code):
+    """It must not end the command, with a status of its own."""
+    (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({code})\n")
+    status, _, err = oneop(*command, tmp_path / "ends.py")
+    assert status not in (0, None)
+    assert f"{tmp_path / 'ends.py'} could not be loaded\n  it ended the program: SystemExit(" in err
+
+
+def test_more_than_memory(oneop, leaky_relu):
+    status, _, err = oneop("bench", "leaky_relu", "--load", leaky_relu, "--sizes", "1e12")
+    assert status == 2 and 'op "leaky_relu": there is no memory for 1,000,000,000,000 elements' in err
 
 
 def test_a_file_of_no_kind(oneop, tmp_path):

@@ -163,7 +163,7 @@ def test_another_abi(isolated, tmp_path, major, advice):
     with pytest.raises(AbiError) as raised:
         oneop.load(path)
     assert str(raised.value) == (
-        f"{path} was built with plain C for plugin ABI {major}.5, this oneop has 1.5\n  {advice}"
+        f"{path} was built with plain C for plugin ABI {major}.6, this oneop has 1.6\n  {advice}"
     )
     assert "plain_c_relu" not in oneop.list_ops()
     assert oneop.load(compile_c(tmp_path / "good.so")).ops  # a good one is taken after that

@@ -65,7 +65,7 @@ def drive(builder: Builder):
         done = subprocess.run([*RUNNER, str(host)], input=text, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         lines = done.stdout.splitlines()
-        assert lines[0] == "lib 0 1.5 oneop 0.1.0", lines[0]
+        assert lines[0] == "lib 0 1.6 oneop 0.1.0", lines[0]
         return lines[1:]
 
     run.host = [*RUNNER, str(host)]

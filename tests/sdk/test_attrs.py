@@ -14,6 +14,7 @@ TYPES = [  # name, enum, C++ type, number, a default in C++, the default as the 
     ("l_int32", "kAtListInt32", "std::vector<int32_t>", 9, "{4, 5}", "4,5"),
     ("l_int64", "kAtListInt64", "std::vector<int64_t>", 10, "{6, 7}", "6,7"),
     ("l_float", "kAtListFloat", "std::vector<float>", 11, "{1, 1.5}", "1,1.5"),
+    ("l_double", "kAtListDouble", "std::vector<double>", 21, "{1, 1.5}", "1,1.5"),
     ("l_dtype", "kAtListDataType", "std::vector<DataType>", 12, "{kFloat, kInt32}", "2,5"),
     ("l_shape", "kAtListShape", "std::vector<Shape>", 13, "{Shape({1}), Shape({2, 3})}", "1;2,3"),
     ("l_string", "kAtListString", "std::vector<std::string>", 14, '{"x", "yz"}', "x;yz"),
@@ -34,7 +35,7 @@ def test_declarations_of_every_type(builder, drive):
     wanted = [f"attr {row[0]} {row[3]} default {row[3]} {row[5]}" for row in TYPES]
     assert lines[count : 2 * count] == wanted
     assert lines[2 * count : 3 * count] == wanted
-    zero = ["0"] * 5 + ["", "", "0"] + [""] * 7
+    zero = ["0"] * 5 + ["", "", "0"] + [""] * 8
     assert lines[3 * count :] == [
         f"attr {row[0]} {row[3]} default {row[3]} {z}".rstrip() for row, z in zip(TYPES, zero, strict=True)
     ]
@@ -64,7 +65,7 @@ REGISTER_USER_OP("literals").Output("out")
 READERS = [  # what is reported of each, and a value for it
     ("v", "-7"), ("v", "2199023255552"), ("v", "0"), ("v", "0.25"), ("v", "0.75"), ("v.size()", "hello"),
     ("v.elem_cnt()", "4,5"), ("v", "6"), ("v.at(1)", "1,2"), ("v.at(1)", "3,4"), ("v.at(1)", "0,0.5"),
-    ("v.at(1)", "2,3"), ("v.at(1).At(0)", "9 8,7"), ("v.at(1).size()", "a bcd"), ("v.size()", "xyz"),
+    ("v.at(1)", "0,0.1"), ("v.at(1)", "2,3"), ("v.at(1).At(0)", "9 8,7"), ("v.at(1).size()", "a bcd"), ("v.size()", "xyz"),
 ]  # fmt: skip
 
 
@@ -75,14 +76,14 @@ def test_reading_every_type(builder, drive):
         for i, (row, (report, _)) in enumerate(zip(TYPES, READERS, strict=True))
     )
     infer = """.SetTensorDescInferFn([](user_op::InferContext* ctx) {
-  *ctx->Shape4ArgNameAndIndex("out", 0) = Shape({15});
+  *ctx->Shape4ArgNameAndIndex("out", 0) = Shape({16});
   *ctx->Dtype4ArgNameAndIndex("out", 0) = DataType::kDouble;
   return Maybe<void>::Ok();
 })"""
     source = unit(f'REGISTER_USER_OP("read").Input("in").Output("out"){infer};', kernel("read", reads))
     attrs = [f"attr {row[0]} {row[3]} {value}" for row, (_, value) in zip(TYPES, READERS, strict=True)]
     lines = drive(builder.library(source), *call("read", 1), *attrs, "run")
-    assert lines[1] == "out 3 (15) (1) -7 2.19902e+12 0 0.25 0.75 5 20 6 2 4 0.5 3 8 3 3"
+    assert lines[1] == "out 3 (16) (1) -7 2.19902e+12 0 0.25 0.75 5 20 6 2 4 0.5 0.1 3 8 3 3"
 
 
 def test_wrong_reads_are_errors(builder, drive):

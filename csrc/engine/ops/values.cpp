@@ -51,6 +51,7 @@ constexpr Name kAttrTypes[] = {
     {ONEOP_ATTR_LIST_INT32, "list of int32"},
     {ONEOP_ATTR_LIST_INT64, "list of int64"},
     {ONEOP_ATTR_LIST_FLOAT, "list of float"},
+    {ONEOP_ATTR_LIST_DOUBLE, "list of double"},
     {ONEOP_ATTR_LIST_DTYPE, "list of dtype"},
     {ONEOP_ATTR_LIST_SHAPE, "list of shape"},
     {ONEOP_ATTR_LIST_STRING, "list of string"},
@@ -207,6 +208,8 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       value.i = attr.value.i;
       break;
     case ONEOP_ATTR_FLOAT:
+      value.f = static_cast<float>(attr.value.f);
+      break;
     case ONEOP_ATTR_DOUBLE:
       value.f = attr.value.f;
       break;
@@ -224,6 +227,9 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_LIST_FLOAT:
       value.floats = copy_list<float>(list);
+      break;
+    case ONEOP_ATTR_LIST_DOUBLE:
+      value.doubles = copy_list<double>(list);
       break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       value.doubles = copy_list<double>(list);
@@ -275,6 +281,7 @@ oneop_attr AttrValue::view(const char* name, std::vector<oneop_span>* spans) con
     case ONEOP_ATTR_LIST_FLOAT:
       attr.value.list = span(floats);
       break;
+    case ONEOP_ATTR_LIST_DOUBLE:
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       attr.value.list = span(doubles);
       break;
@@ -338,7 +345,9 @@ void AttrValue::append_key(std::vector<int64_t>* key) const {
         key->push_back(bits(v));
       }
       break;
+    case ONEOP_ATTR_LIST_DOUBLE:
     case ONEOP_ATTR_COMPLEX_DOUBLE:
+      key->push_back(static_cast<int64_t>(doubles.size()));
       for (double v : doubles) {
         key->push_back(bits(v));
       }
@@ -389,6 +398,8 @@ std::string AttrValue::repr() const {
       return join(int32s, [](int32_t v) { return std::to_string(v); });
     case ONEOP_ATTR_LIST_FLOAT:
       return join(floats, number);
+    case ONEOP_ATTR_LIST_DOUBLE:
+      return join(doubles, number);
     case ONEOP_ATTR_LIST_DTYPE:
       return join(int32s, dtype_name);
     case ONEOP_ATTR_LIST_SHAPE:

@@ -185,6 +185,8 @@ const char* expected_text(int32_t type) {
     case ONEOP_ATTR_LIST_INT64:
       return "a list of ints";
     case ONEOP_ATTR_LIST_FLOAT:
+      return "a list of floats of 32 bits";
+    case ONEOP_ATTR_LIST_DOUBLE:
       return "a list of floats";
     case ONEOP_ATTR_LIST_DTYPE:
       return "a list of torch.dtype";
@@ -286,6 +288,7 @@ bool convert(int32_t type, PyObject* object, c10::IValue* out) {
     case ONEOP_ATTR_LIST_DTYPE:
       return convert_list<int64_t>(object, to_dtype, out);
     case ONEOP_ATTR_LIST_FLOAT:
+    case ONEOP_ATTR_LIST_DOUBLE:
       return convert_list<double>(object, to_double, out);
     case ONEOP_ATTR_LIST_STRING:
       return convert_list<std::string>(object, to_text, out);

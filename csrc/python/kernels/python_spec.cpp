@@ -69,6 +69,8 @@ py::object to_python(const oneop_attr& attr) {
       return numbers<int32_t>(list);
     case ONEOP_ATTR_LIST_FLOAT:
       return numbers<float>(list);
+    case ONEOP_ATTR_LIST_DOUBLE:
+      return numbers<double>(list);
     case ONEOP_ATTR_LIST_SHAPE:
       return spans(list, numbers<int64_t>);
     case ONEOP_ATTR_LIST_STRING:

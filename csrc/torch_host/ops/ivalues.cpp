@@ -54,6 +54,10 @@ int64_t int_of(const c10::IValue& value) {
   return value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__);
 }
 
+double number_of(const c10::IValue& value) {
+  return value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
+}
+
 template <typename T, typename Convert>
 std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
   std::vector<T> list;
@@ -126,6 +130,8 @@ c10::IValue to_ivalue(const AttrValue& value) {
     }
     case ONEOP_ATTR_LIST_FLOAT:
       return std::vector<double>(value.floats.begin(), value.floats.end());
+    case ONEOP_ATTR_LIST_DOUBLE:
+      return value.doubles;
     case ONEOP_ATTR_LIST_STRING:
       return c10::IValue(value.strings);
     case ONEOP_ATTR_LIST_SHAPE: {
@@ -150,9 +156,11 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
     case ONEOP_ATTR_BOOL:
       attr.i = value.toBool() ? 1 : 0;
       break;
-    case ONEOP_ATTR_FLOAT:
+    case ONEOP_ATTR_FLOAT:  // the 32 bits that OneFlow's Attr<float> has, whoever reads it
+      attr.f = static_cast<float>(number_of(value));
+      break;
     case ONEOP_ATTR_DOUBLE:
-      attr.f = value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
+      attr.f = number_of(value);
       break;
     case ONEOP_ATTR_STRING:
       attr.text = value.toStringRef();
@@ -181,7 +189,10 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
       break;
     case ONEOP_ATTR_LIST_FLOAT:
       attr.floats = list_of<float>(
-          value, [](const c10::IValue& item) { return static_cast<float>(item.toDouble()); });
+          value, [](const c10::IValue& item) { return static_cast<float>(number_of(item)); });
+      break;
+    case ONEOP_ATTR_LIST_DOUBLE:
+      attr.doubles = list_of<double>(value, number_of);
       break;
     case ONEOP_ATTR_LIST_STRING:
       attr.strings =

@@ -31,6 +31,7 @@ TypePtr attr_type(int32_t type) {
     case ONEOP_ATTR_LIST_DTYPE:
       return c10::ListType::ofInts();
     case ONEOP_ATTR_LIST_FLOAT:
+    case ONEOP_ATTR_LIST_DOUBLE:
       return c10::ListType::ofFloats();
     case ONEOP_ATTR_LIST_STRING:
       return c10::ListType::ofStrings();

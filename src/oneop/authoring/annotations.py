@@ -49,7 +49,8 @@ def schema_of_function(function: Callable[..., Any], mutates: Collection[str], s
     parts: list[str] = []
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise refuse(f"an op has a fixed number of arguments, found *{parameter.name}; use list[Tensor]")
+            stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
+            raise refuse(f"an op has a fixed number of arguments, found {stars}{parameter.name}; use list[Tensor]")
         if parameter.name not in hints:
             raise refuse(f"parameter {parameter.name} has no annotation, such as {parameter.name}: Tensor")
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
@@ -74,7 +75,8 @@ def _parameter(parameter: inspect.Parameter, kind: str, alias: int | None) -> st
     if kind.startswith("Tensor"):
         return f"{kind} {parameter.name}=None"
     default = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
-    return f"{kind} {parameter.name}={repr(default).replace('torch.', '')}"
+    text = repr(default)
+    return f"{kind} {parameter.name}={text.replace('torch.', '') if kind.startswith('dtype') else text}"
 
 
 def _kind_of(annotation: Any) -> str | None:

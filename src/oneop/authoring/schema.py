@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -85,12 +84,16 @@ def parse_schema(text: str) -> Schema:
         else:
             attrs.append(_attr(text, part, is_positional=not after_star))
     _check_positions(text, inputs, attrs)
+    outputs = _outputs(text, returns)
+    if outputs and not re.search(r"\bout0?\b", returns):
+        for clash in {output.name for output in outputs} & {arg.name for arg in (*inputs, *attrs)}:
+            raise _error(text, f"{clash} is what a result without a name is called; give it one: -> Tensor y")
     return Schema(
         text=" ".join(text.split()),
         name=name,
         inputs=tuple(inputs),
         attrs=tuple(attrs),
-        outputs=_outputs(text, returns),
+        outputs=outputs,
     )
 
 
@@ -167,12 +170,18 @@ def _default(text: str, part: str, kind: str, default: str) -> object:
         dtypes = [_dtype(name) for name in names]
         if all(dtype is not None for dtype in dtypes):
             return dtypes
-    if kind == "float" and default.lstrip("-") in ("inf", "nan"):
-        return math.copysign(float(default.lstrip("-")), -1 if default.startswith("-") else 1)
     try:
-        return ast.literal_eval(default)
+        return ast.literal_eval(_Names().visit(ast.parse(default, mode="eval")))
     except (ValueError, SyntaxError):
         raise _error(text, f'"{part}": {default} is no literal of type {kind}') from None
+
+
+class _Names(ast.NodeTransformer):
+    """Puts the numbers in place of `inf` and `nan`, as Python writes them in a repr."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Return the number, or the name if it is another one."""
+        return ast.Constant(float(node.id)) if node.id in ("inf", "nan") else node
 
 
 def _dtype(name: str) -> torch.dtype | None:
@@ -183,9 +192,11 @@ def _dtype(name: str) -> torch.dtype | None:
 def _split(text: str) -> list[str]:
     """Split at commas that are in no brackets and no quotes."""
     parts, depth, quote, current = [], 0, "", ""
+    escaped = False
     for char in text:
         if quote:
-            quote = "" if char == quote else quote
+            quote = "" if char == quote and not escaped else quote
+            escaped = char == "\\" and not escaped
         elif char in "\"'":
             quote = char
         elif char in "([":

@@ -68,7 +68,7 @@ def flatten_result(schema: Schema, where: str, result: object, inputs: Sequence[
         amount = "nothing" if items is None else str(len(items))
         raise CheckError(
             f'op "{schema.name}": inference gave {amount}, expected {count} output{"s" if count != 1 else ""}\n'
-            f"  return a shape or an oneop.TensorSpec for each\n  at {where}"
+            f"  return a shape or an oneop.TensorSpec for each{_how_many(schema)}\n  at {where}"
         )
     specs = []
     for item in items:
@@ -79,6 +79,11 @@ def flatten_result(schema: Schema, where: str, result: object, inputs: Sequence[
             )
         specs.append((tuple(spec.shape), spec.dtype))
     return specs
+
+
+def _how_many(schema: Schema) -> str:
+    names = [arg.name for arg in schema.outputs if arg.is_list]
+    return f"; a call says how many tensors {names[0]} has: output_counts=[...]" if names else ""
 
 
 def _is_shape(value: object) -> bool:

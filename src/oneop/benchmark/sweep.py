@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -58,6 +59,7 @@ def bench(
     rows: list[Row] = []
     call_seconds = _call_seconds(domain, choices[0], min(sizes), seconds / 4)
     case: Case | None = None
+    _check_memory(subject.name, max(sizes), wanted, device)
     for size in sizes:
         case = _case(domain, choices[0], size)
         if case is None:
@@ -83,6 +85,20 @@ def bench(
             "flops_per_second": flops,
         },
     )
+
+
+def _check_memory(op: str, size: int, dtype: torch.dtype, device: str) -> None:
+    """Refuse sizes that cannot fit: Linux grants memory that it does not have, and ends the process later."""
+    if device == "cuda":
+        total = torch.cuda.mem_get_info()[1]
+    else:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    needed = 4 * size * dtype.itemsize  # input, output, the reference's output, and what they are compared in
+    if needed > total:
+        raise ArgumentError(
+            f'op "{op}": there is no memory for {size:,} elements: '
+            f"expected at most {total >> 30} GiB in all, found {needed >> 30}"
+        )
 
 
 def _dtype_text(case: Case, wanted: torch.dtype) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     import torch
 
     from oneop.benchmark.result import BenchResult
+
+
+#: More than this no machine has memory for.
+MOST_ELEMENTS = 10**12
 
 
 def add(commands: Any) -> None:
@@ -32,9 +37,9 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--dtype", help="dtype of the inputs (float32 if the op takes it)")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where it runs (cpu)")
-    parser.add_argument("--seconds", type=float, default=0.2, help="how long each size and direction takes (0.2)")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures as JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot as SVG")
+    parser.add_argument("--seconds", type=_seconds, default=0.2, help="how long each size and direction takes (0.2)")
+    parser.add_argument("--save", type=_new_file, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--plot", type=_new_file, metavar="FILE", help="write a plot as SVG")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"), help="compare two saved runs")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -42,12 +47,31 @@ def add(commands: Any) -> None:
 
 def _sizes(text: str) -> tuple[int, ...]:
     try:
-        sizes = tuple(int(float(word)) for word in text.split(","))
+        numbers = [float(word) for word in text.split(",")]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected numbers such as 1e3,1e6, found {text!r}") from None
-    if min(sizes) < 1:
-        raise argparse.ArgumentTypeError("sizes are at least 1")
-    return sizes
+        numbers = [math.nan]
+    if not all(number.is_integer() for number in numbers):  # neither inf nor nan is
+        raise argparse.ArgumentTypeError(f"expected whole numbers such as 1e3,1e6, found {text!r}")
+    if not all(1 <= number <= MOST_ELEMENTS for number in numbers):
+        raise argparse.ArgumentTypeError(f"sizes are from 1 to {MOST_ELEMENTS:,}, found {text!r}")
+    return tuple(map(int, numbers))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return seconds
+
+
+def _new_file(text: str) -> Path:
+    path = Path(text)
+    if not path.parent.is_dir():  # said before anything is measured
+        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
+    return path
 
 
 def run(options: argparse.Namespace) -> int:

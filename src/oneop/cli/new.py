@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     """Make the project, and print its files."""
     kernels = _kernels(options.kernels)
     name = options.name
-    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+    if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name.startswith("_"):
         raise ArgumentError(f"{name!r} cannot be the name of an op\n  expected letters, digits and underscores: my_op")
     owner = owner_of_name(name)
     if owner:

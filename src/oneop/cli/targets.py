@@ -132,6 +132,8 @@ def _load(path: Path) -> list[str]:
         )
     try:
         return _load_kind(path)
+    except SystemExit as error:  # else the command would end here, as if all were well
+        raise LoadError(f"{path} could not be loaded\n  it ended the program: SystemExit({error.code!r})") from error
     except (ArgumentError, OpNotFoundError) as error:  # of the program: the command itself was used as it should be
         raise LoadError(f"{path} could not be loaded\n  {type(error).__name__}: {error}") from error
 

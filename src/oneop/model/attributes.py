@@ -121,7 +121,7 @@ ATTR_TYPES = (
         records=("I64ArrayAttr", "SI64ArrayAttr"),
     ),
     AttrType(
-        schema="float[]",
+        schema="float32[]",
         code=11,
         name="list of float",
         ods="list[float]",
@@ -129,6 +129,16 @@ ATTR_TYPES = (
         annotation="list[float]",
         stub="Sequence[float]",
         records=("F32ArrayAttr",),
+    ),
+    AttrType(
+        schema="float[]",
+        code=21,
+        name="list of double",
+        ods="list[double]",
+        cpp="std::vector<double>",
+        annotation="list[float]",
+        stub="Sequence[float]",
+        records=("F64ArrayAttr",),
     ),
     AttrType(
         schema="dtype[]",

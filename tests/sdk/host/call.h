@@ -168,6 +168,7 @@ struct Call {
       case ONEOP_ATTR_LIST_FLOAT:
         List(attr, Numbers<float>(value));
         break;
+      case ONEOP_ATTR_LIST_DOUBLE:
       case ONEOP_ATTR_COMPLEX_DOUBLE:
         List(attr, Numbers<double>(value));
         break;

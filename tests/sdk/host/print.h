@@ -55,6 +55,7 @@ inline std::string AttrText(const oneop_attr& a) {
     case ONEOP_ATTR_LIST_FLOAT:
       list(static_cast<const float*>(data));
       break;
+    case ONEOP_ATTR_LIST_DOUBLE:
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       list(static_cast<const double*>(data));
       break;

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from oneop.authoring.binding import Source, taken_by
 from oneop.authoring.kernels.numpy_dtypes import numpy_dtype
 from oneop.authoring.schema import Arg, Schema
@@ -88,7 +90,7 @@ def _entry(
             text = f"{_NUMBERS[kinds[name]]}[{place}]"
             named[name] = f"bool({text})" if kinds[name] == "bool" else text
         else:
-            scope[f"constant_{name}"] = constants[name]
+            scope[f"constant_{name}"] = _constant(kinds[name], constants[name])
             named[name] = f"constant_{name}"
     if outputs:
         named["out"] = outputs[0] if len(outputs) == 1 else "(" + ", ".join(outputs) + ",)"
@@ -111,6 +113,13 @@ def _entry(
         types.CPointer(types.float64),
     )
     return numba.cfunc(signature)(scope["entry"])
+
+
+def _constant(kind: str, value: Any) -> Any:
+    """Return a constant as numba takes it: it has no loop over an empty tuple."""
+    if value == () and isinstance(value, tuple):
+        return np.empty(0, "U1" if kind == "str[]" else np.float64 if "float" in kind else np.int64)
+    return value
 
 
 def _value(arg: Arg, names: Sequence[str]) -> str:

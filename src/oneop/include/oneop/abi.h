@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 5
+#define ONEOP_ABI_MINOR 6
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* ---- Codes. A number, once given, keeps its meaning. ---- */
@@ -70,7 +70,7 @@ enum {
   ONEOP_ATTR_INT32 = 1,           /* i */
   ONEOP_ATTR_INT64 = 2,           /* i */
   ONEOP_ATTR_BOOL = 3,            /* i: 0 or 1 */
-  ONEOP_ATTR_FLOAT = 4,           /* f */
+  ONEOP_ATTR_FLOAT = 4,           /* f, a number of 32 bits */
   ONEOP_ATTR_DOUBLE = 5,          /* f */
   ONEOP_ATTR_STRING = 6,          /* list of char */
   ONEOP_ATTR_SHAPE = 7,           /* list of int64_t */
@@ -82,7 +82,8 @@ enum {
   ONEOP_ATTR_LIST_SHAPE = 13,     /* list of oneop_span of int64_t */
   ONEOP_ATTR_LIST_STRING = 14,    /* list of oneop_span of char */
   ONEOP_ATTR_COMPLEX_DOUBLE = 18, /* list of two double */
-  ONEOP_ATTR_BYTES = 20           /* list of char */
+  ONEOP_ATTR_BYTES = 20,          /* list of char */
+  ONEOP_ATTR_LIST_DOUBLE = 21     /* since 1.6: list of double */
 };
 
 /* what a callback returns, and oneop_status.kind */

@@ -159,6 +159,7 @@ def I64ElementsAttr : Attr<"64-bit integers">;
 def SI32ArrayAttr : TypedArrayAttrBase<SI32Attr, "32-bit integers">;
 def SI64ArrayAttr : TypedArrayAttrBase<SI64Attr, "64-bit integers">;
 def F32ArrayAttr : TypedArrayAttrBase<F32Attr, "32-bit floats">;
+def F64ArrayAttr : TypedArrayAttrBase<F64Attr, "64-bit floats">;
 def StrArrayAttr : TypedArrayAttrBase<StrAttr, "strings">;
 def ShapeAttr : Attr<"shape">;
 def ShapeArrayAttr : TypedArrayAttrBase<ShapeAttr, "shapes">;

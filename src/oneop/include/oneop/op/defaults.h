@@ -87,6 +87,8 @@ class DefaultReader {
           *to = static_cast<float>(wide);
           return is_read;
         });
+      case ONEOP_ATTR_LIST_DOUBLE:
+        return List<double>(&attr->value.list, [this](double* to) { return Real(to); });
       case ONEOP_ATTR_LIST_DTYPE:
         return List<int32_t>(&attr->value.list, [this](int32_t* to) {
           int64_t wide = 0;

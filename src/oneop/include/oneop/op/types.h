@@ -148,6 +148,7 @@ ONEOP_OP_ATTR(ONEOP_ATTR_SHAPE, List<int64_t>, (List<int64_t> ONEOP_OP_LIST(int6
 ONEOP_OP_ATTR(ONEOP_ATTR_LIST_INT64, List<int64_t>, (List<int64_t> ONEOP_OP_LIST(int64_t)))
 ONEOP_OP_ATTR(ONEOP_ATTR_LIST_INT32, List<int32_t>, (List<int32_t> ONEOP_OP_LIST(int32_t)))
 ONEOP_OP_ATTR(ONEOP_ATTR_LIST_FLOAT, List<float>, (List<float> ONEOP_OP_LIST(float)))
+ONEOP_OP_ATTR(ONEOP_ATTR_LIST_DOUBLE, List<double>, (List<double> ONEOP_OP_LIST(double)))
 #undef ONEOP_OP_LIST
 #undef ONEOP_OP_ATTR
 template <class R>

@@ -212,6 +212,8 @@ class DerivedFunctor {
         return param == ONEOP_TYPE_INT32_LIST;
       case ONEOP_ATTR_LIST_FLOAT:
         return param == ONEOP_TYPE_FLOAT_LIST;
+      case ONEOP_ATTR_LIST_DOUBLE:
+        return param == ONEOP_TYPE_FLOAT_LIST || param == ONEOP_TYPE_DOUBLE_LIST;
       case ONEOP_ATTR_LIST_DTYPE:
         return param == ONEOP_TYPE_DTYPE_LIST;
       case ONEOP_ATTR_LIST_SHAPE:
@@ -295,6 +297,8 @@ class DerivedFunctor {
         return Put<std::vector<int32_t>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_INT64:
         return Put<std::vector<int64_t>>(attr, value, attrs);
+      case ONEOP_ATTR_LIST_DOUBLE:
+        return Put<std::vector<double>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_FLOAT:
         return Put<std::vector<float>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_DTYPE:

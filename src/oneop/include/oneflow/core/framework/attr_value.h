@@ -30,6 +30,7 @@ enum AttrType : int32_t {
   kAtListString = ONEOP_ATTR_LIST_STRING,
   kAtComplexDouble = ONEOP_ATTR_COMPLEX_DOUBLE,
   kAtBytes = ONEOP_ATTR_BYTES,
+  kAtListDouble = ONEOP_ATTR_LIST_DOUBLE,
 };
 using UserOpAttrType = AttrType;
 
@@ -54,9 +55,10 @@ inline const char* OneopEnumName(AttrType type) {
                                            "Device",
                                            "std::complex<double>",
                                            "MemoryFormat",
-                                           "std::vector<char>"};
+                                           "std::vector<char>",
+                                           "std::vector<double>"};
   const int32_t code = type;
-  return kNames[code >= 0 && code <= kAtBytes ? code : 0];
+  return kNames[code >= 0 && code <= kAtListDouble ? code : 0];
 }
 
 }  // namespace oneflow ONEOP_HIDDEN
@@ -129,6 +131,10 @@ struct ListAttr<int64_t> {
 template <>
 struct ListAttr<float> {
   static constexpr AttrType kType = oneflow::kAtListFloat;
+};
+template <>
+struct ListAttr<double> {
+  static constexpr AttrType kType = oneflow::kAtListDouble;
 };
 template <>
 struct ListAttr<oneflow::DataType> {
