@@ -52,7 +52,7 @@ def empty_names(text: str) -> Iterator[str]:
 _NO_CODE = re.compile(
     r'R"(\w*)\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
 )
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|^ONEOP_(?:OP_)?INTERFACE$", re.MULTILINE)
 _NO_FUNCTION = re.compile(r"(inline )?namespace\b|(template\s*<.*>\s*)?(class|struct|enum|union|extern)\b", re.DOTALL)
 
 

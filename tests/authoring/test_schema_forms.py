@@ -86,9 +86,9 @@ HEAD = """# Schemas: what is accepted
 [a test](../tests/authoring/test_schema_forms.py) that tries every form: it is accepted, or refused. The last column
 says what to write instead.
 
-For torch.compile and torch.export the value of an attribute is a constant, that of a `SymInt` too: another value is compiled again,
-and a size that changes should come from the shape of an input. `oneop.ops.<name>` takes attributes by position where the schema
-does; `torch.ops.oneop.<name>` takes them by name.
+For torch.compile and torch.export the value of an attribute is a constant, that of a `SymInt` too: another value is
+compiled again, and a size that changes should come from the shape of an input. `oneop.ops.<name>` takes attributes by
+position where the schema does; `torch.ops.oneop.<name>` takes them by name.
 """
 
 

@@ -146,6 +146,7 @@ c10::IValue to_ivalue(const AttrValue& value) {
   }
 }
 
+// long: a case for each attribute type.
 AttrValue to_attr(const c10::IValue& value, int32_t type) {
   AttrValue attr;
   attr.type = type;

@@ -85,9 +85,10 @@ def parse_schema(text: str) -> Schema:
             attrs.append(_attr(text, part, is_positional=not after_star))
     _check_positions(text, inputs, attrs)
     outputs = _outputs(text, returns)
-    if outputs and not re.search(r"\bout0?\b", returns):
-        for clash in {output.name for output in outputs} & {arg.name for arg in (*inputs, *attrs)}:
-            raise _error(text, f"{clash} is what a result without a name is called; give it one: -> Tensor y")
+    taken = {arg.name for arg in inputs} | {attr.name for attr in attrs}
+    for output in outputs:
+        if output.name in taken and output.name not in returns:
+            raise _error(text, f"{output.name} is what a result without a name is called; give it one: -> Tensor y")
     return Schema(
         text=" ".join(text.split()),
         name=name,
