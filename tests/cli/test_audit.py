@@ -36,7 +36,8 @@ def test_the_text(oneop, library):
 
 
 def test_a_changed_source_does_not_rebuild_to_the_same_bytes(oneop, library, tmp_path):
-    (tmp_path / "empty.cpp").write_text(SOURCE + "namespace { int used = 3; }\nint* address = &used;\n")
+    at_load = "volatile int used = 3;\n__attribute__((constructor)) void change() { used = 4; }\n"
+    (tmp_path / "empty.cpp").write_text(SOURCE + at_load)
     status, out, _ = oneop("audit", library, "--rebuild")
     assert status == 1 and "  it does not rebuild to the same bytes: " in out
     (tmp_path / "empty.cpp").unlink()

@@ -66,7 +66,7 @@ def test_numbers_of_other_kinds(ops):
         ("dtype", torch.quint8, "a torch.dtype", "dtype torch.quint8"),
         ("i32s", [2**40], "a list of ints of 32 bits", "list [1099511627776]"),
         ("i64s", "12", "a list of ints", "str '12'"),
-        ("fs", [None], "a list of floats", "list [None]"),
+        ("fs", [None], "a list of floats of 32 bits", "list [None]"),
         ("dtypes", [int], "a list of torch.dtype", "list [<class 'int'>]"),
         ("shapes", [1], "a list of shapes", "list [1]"),
         ("ss", "ab", "a list of str", "str 'ab'"),

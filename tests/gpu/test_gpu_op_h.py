@@ -1,5 +1,7 @@
 """Functors of oneop/op.h as CUDA kernels: one functor, equal to torch on both devices."""
 
+from pathlib import Path
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,9 +17,7 @@ FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 
 @pytest.fixture(scope="module")
 def ops():
-    from conftest import ROOT
-
-    return oneop.load("gpu_op_h", [ROOT / "tests/gpu/sources/op_h.cu"])
+    return oneop.load("gpu_op_h", [Path(__file__).parent / "sources/op_h.cu"])
 
 
 def swish(x, beta):

@@ -138,7 +138,7 @@ class Search:
         """Tell whether the folder had this entry when it was read; a folder is read once, not asked for each name."""
         folder, _, name = path.rpartition("/")
         entries = self._entries_of(folder or "/")
-        return entries is not None and (name in entries or name in (".", ".."))
+        return entries is not None and (name in entries or name in ("", ".", ".."))
 
     def _entries_of(self, folder: str) -> frozenset[str] | None:
         """Return the names in a folder, None if it is none. What appears later makes the folder's stamp old."""
