@@ -1,8 +1,14 @@
 """Digests: equal for what behaves alike, in every process; different after any edit; refused where nobody can tell."""
 
+import array
+import collections
+import decimal
 import enum
 import functools
+import io
 import math
+import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -151,9 +157,24 @@ def test_modules_of_the_author_are_looked_into(tmp_path, monkeypatch):
     assert digests[0] != digests[1]
 
 
+class Numbers(array.array):
+    """State that C keeps, in a class with a `__dict__`."""
+
+
+class Draws(random.Random):
+    """Likewise."""
+
+
+FILE = open(os.devnull)  # noqa: PTH123
+
+
 @pytest.mark.parametrize(
     "value",
-    [threading.Lock(), object(), iter([1]), torch.Generator(), torch.empty(2, device="meta"), memoryview(b"ab")],
+    [
+        *(threading.Lock(), object(), iter([1]), torch.Generator(), torch.empty(2, device="meta"), memoryview(b"ab")),
+        *(io.StringIO("text"), FILE, io.BytesIO(b"ab"), Numbers("i", [1]), Draws(3), random.Random(3)),
+        *(collections.deque([1]), array.array("i", [1]), ValueError("text"), decimal.Decimal(1)),
+    ],
     ids=lambda value: type(value).__name__,
 )
 def test_what_cannot_be_told_is_refused(value):

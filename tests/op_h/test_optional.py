@@ -17,7 +17,7 @@ def expected(x, low, high, times):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
 def test_values_none_and_defaults(ops, dtype):
     for low, high, times in itertools.product((None, -0.5, 0.0), (None, 0.5), (None, 0, -2)):
-        x = torch.linspace(-2, 2, 33).to(dtype).requires_grad_()
+        x = torch.linspace(-2, 2, 34).to(dtype).requires_grad_()
         other = x.detach().clone().requires_grad_()
         y, want = ops.oh_clip(x, low, high, times=times), expected(other, low, high, times)
         torch.testing.assert_close(y, want)

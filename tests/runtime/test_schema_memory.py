@@ -123,7 +123,7 @@ def _memories_of(overload):
     def mentions(key, depth=0):
         if isinstance(key, tuple | list | frozenset) and depth < 3:
             return any(mentions(part, depth + 1) for part in key)
-        return key is overload or key == "oneop::memory_op"
+        return key is overload or (isinstance(key, str) and key == "oneop::memory_op")
 
     def holds(memory):
         if isinstance(memory, functools._lru_cache_wrapper):

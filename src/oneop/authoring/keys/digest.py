@@ -34,7 +34,7 @@ from oneop.authoring.binding import Source
 #: Content of more elements than this is not read for a digest.
 _MOST_ELEMENTS = 1 << 22
 _INSTALLED = tuple({f"{sysconfig.get_path(kind)}/" for kind in ("purelib", "platlib", "stdlib", "platstdlib")})
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not by C
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: all classes of class statements are, and some that C made
 
 
 class Undigestible(Exception):
@@ -287,7 +287,7 @@ class _Reader:
         self._note_attributes(value, cls)
         written = [base for base in cls.__mro__ if base is not object]
         if not hasattr(value, "__dict__") or not all(
-            base.__flags__ & _HEAP_TYPE and not vars(base).get("__slots__") for base in written
+            _is_written_in_python(base) and not vars(base).get("__slots__") for base in written
         ):
             if self._is_collecting:
                 self.read(cls)
@@ -303,6 +303,20 @@ class _Reader:
         for base in cls.__mro__:
             slots = vars(base).get("__slots__", ())
             self._note(value, [slots] if isinstance(slots, str) else [*slots], "attribute")
+
+
+def _is_written_in_python(cls: type) -> bool:
+    """Tell whether a class statement made the class. Objects of classes made by C have state that nobody can see.
+
+    The flag alone does not tell: files, arrays and others are heap types, more of them in each version of Python.
+    """
+    made = {name for name, value in vars(cls).items() if cls in (_of(value, "__objclass__"), _of(value, "__self__"))}
+    return bool(cls.__flags__ & _HEAP_TYPE) and made <= {"__dict__", "__weakref__", *vars(cls).get("__slots__", ())}
+
+
+def _of(value: object, name: str) -> object:
+    """Return whose method or field C made this, None if it made none."""
+    return getattr(value, name, None) if type(value).__module__ == "builtins" else None
 
 
 _ATOMS: dict[type, Callable[[Any], bytes]] = {
