@@ -108,6 +108,6 @@ $(installed): pyproject.toml setup.py
 	@echo "setting up $(venv) (torch $(TORCH), tools, the core) ..."
 	test -x $(python) || $(PYTHON) -m venv $(venv)
 	$(python) -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
-	$(python) -m pip install --quiet --disable-pip-version-check "setuptools==84.2.1"
-	$(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
+	$(python) -m pip install --quiet --disable-pip-version-check "setuptools>=77" torch==$(TORCH)
+	$(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]" torch==$(TORCH)
 	@touch $@

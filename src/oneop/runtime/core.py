@@ -215,6 +215,9 @@ class _FollowingOp:
         return self._hash
 
 
+#: Attributes of an overload from which versions of torch take its hash.
+_HASHED = ("_op", "_cpp_dispatch_handle")
+
 #: What `torch.ops.oneop.<name>.default` is, for each name that ever was an op.
 _overloads: dict[str, Any] = {}
 
@@ -231,9 +234,9 @@ def _overload_of(name: str) -> Any:
     if known is not current:
         # Other threads use the object: it never lacks an attribute. An update of one dict by another is atomic.
         outdated = vars(known).keys() - vars(current).keys()
-        before = vars(known)["_op"]
-        following = _FollowingOp(current._op, hash(before))
-        vars(known).update({**vars(current), "_op": following})
+        number = hash(known)
+        following = {name: _FollowingOp(vars(current)[name], number) for name in _HASHED if name in vars(current)}
+        vars(known).update({**vars(current), **following})
         for attribute in outdated:
             vars(known).pop(attribute, None)
         packet.default = known
