@@ -90,9 +90,7 @@ OP("ohr_dot(Tensor x, Tensor w) -> Tensor y")
     .no_grad();
 OP("ohr_map(Tensor x, Tensor w) -> Tensor y")
     .infer("... [n], [k] -> ... [n]")
-    .rows<float>([](auto x, auto w, auto y) {
-      map(y, [](auto a, auto b) { return a + b; }, x, w);
-    })
+    .rows<float>([](auto x, auto w, auto y) { map(y, [](auto a, auto b) { return a + b; }, x, w); })
     .no_grad();
 OP("ohr_totals(Tensor x) -> Tensor y")
     .infer([](Infer& ctx) { ctx.set("y", {ctx.size("x", 0)}); })
@@ -153,10 +151,10 @@ struct AskFor {
     y[0] = static_cast<double>(attrs.get<T>("k"));
   }
 };
-#define ASKED(name, T, declared)                              \
+#define ASKED(name, T, declared)                               \
   OP("ohr_as_" name "(Tensor x, *, " declared ") -> Tensor y") \
-      .same_shape()                                           \
-      .kernel<double>(AskFor<T>())                            \
+      .same_shape()                                            \
+      .kernel<double>(AskFor<T>())                             \
       .no_grad();
 ASKED("int", int, "int k")
 ASKED("uint8", uint8_t, "int k")
@@ -169,12 +167,11 @@ ASKED("double_of_32", double, "float32 k")
 OP("ohr_float32(Tensor x, *, float32 k=0.1, float32? j=0.1) -> Tensor y")
     .elementwise<double>([](auto x, auto k, auto j) { return x + k + *j; })
     .gradient("dx = ohr_float32_grad(dy, k=k)");
-OP("ohr_float32_grad(Tensor dy, *, float k) -> Tensor dx")
-    .elementwise<double>([](auto dy, auto k) { return dy * k; });
+OP("ohr_float32_grad(Tensor dy, *, float k) -> Tensor dx").elementwise<double>([](auto dy, auto k) {
+  return dy * k;
+});
 OP("ohr_float32_rows(Tensor x, *, float32 k=0.1) -> Tensor y")
-    .rows<double>([](auto x, auto y, auto k) {
-      map(y, [=](auto v) { return v + k; }, x);
-    })
+    .rows<double>([](auto x, auto y, auto k) { map(y, [=](auto v) { return v + k; }, x); })
     .no_grad();
 OP("ohr_wide(Tensor x, *, int k=1, float a=1) -> Tensor y")
     .elementwise<double>([](auto x, auto k, auto a) { return x * k * a; })

@@ -51,7 +51,9 @@ def test_shapes_of_elements(bad):
     assert bad.ohr_swapped(torch.ones(2, 2)).shape == (2, 2)
 
 
-@pytest.mark.parametrize("xs, b, c, names", [(2, 3, None, ("xs", "b")), (2, None, 3, ("xs", "c")), (2, 2, 1, ("xs", "c"))])
+@pytest.mark.parametrize(
+    "xs, b, c, names", [(2, 3, None, ("xs", "b")), (2, None, 3, ("xs", "c")), (2, 2, 1, ("xs", "c"))]
+)
 def test_same_shape_is_that_of_all_inputs(bad, xs, b, c, names):
     given = [torch.ones(size) if size is not None else None for size in (b, c)]
     with refused(rf'^op "ohr_same": expected inputs of one shape, found "{names[0]}" of .* and "{names[1]}" of'):
@@ -210,9 +212,9 @@ def test_attributes_fit_the_ops_of_a_gradient(bad):
 def test_bytes_of_bools(bad):
     byte = torch.tensor([0, 1, 2, 255] * 9, dtype=torch.uint8)
     c, a = byte.view(torch.bool), torch.arange(36.0) + 1
-    y, n, same = bad.ohr_bools(c, a)
+    y, *of_elements = bad.ohr_bools(c, a)
     assert torch.equal(y, torch.where(byte != 0, a, -a))
-    for n, same in [(n, same), bad.ohr_bool_rows(c.view(4, 9)), bad.ohr_bool_views(c)]:
+    for n, same in [of_elements, bad.ohr_bool_rows(c.view(4, 9)), bad.ohr_bool_views(c)]:
         assert torch.equal(n.flatten(), (byte != 0).int())
         assert torch.equal(same.flatten().view(torch.uint8), (byte != 0).to(torch.uint8))
 

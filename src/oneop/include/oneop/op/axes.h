@@ -268,7 +268,7 @@ class BoundAxes {
         axes.has_ellipsis() ? hidden >= 0 && (hidden_ < 0 || hidden_ == hidden) : hidden == 0;
     if (!fits) {
       Refuse({"its axes are \"", rule_.text, "\", input ", sdk::Digits(t), " has shape ",
-                      ShapeText(tensor)});
+              ShapeText(tensor)});
     }
     int32_t at = 0;
     for (int i = 0; i < axes.count; ++i) {
@@ -290,7 +290,7 @@ class BoundAxes {
     if (*known >= 0 && *known != size) {
       const std::string_view text = name == AxesRule::kEllipsis ? "..." : rule_.names[name];
       Refuse({"its axes are \"", rule_.text, "\": axis ", text, " is ", sdk::Digits(*known),
-                      " and, in input ", sdk::Digits(input), ", ", sdk::Digits(size)});
+              " and, in input ", sdk::Digits(input), ", ", sdk::Digits(size)});
     }
     *known = size;
   }

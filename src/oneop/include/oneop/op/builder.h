@@ -224,8 +224,8 @@ class Op {
     } else if constexpr (!kTakesRows<F, typename P::Outs, typename P::Ins, typename P::Readers>) {
       UnfitFunctor(*record_, "rows", "a row of each input and output, then the attributes", true,
                    true);
-    } else if constexpr (kNarrowInRows<F, typename P::Outs, typename P::Ins,
-                                       typename P::Readers> >= 0) {
+    } else if constexpr (kNarrowInRows<F, typename P::Outs, typename P::Ins, typename P::Readers> >=
+                         0) {
       NarrowFunctor(*record_, "rows",
                     kNarrowInRows<F, typename P::Outs, typename P::Ins, typename P::Readers>);
     } else {

@@ -36,14 +36,16 @@ inline bool IsReal(int32_t type) { return type == ONEOP_ATTR_FLOAT || type == ON
   } else {
     sdk::AppendDouble(&value, attr.value.f);
   }
-  sdk::ThrowText(ONEOP_ERROR_VALUE, {"attribute \"", attr.name, "\" is ", value,
-                                     ", which does not fit the type that the code asks for, ", bits});
+  sdk::ThrowText(ONEOP_ERROR_VALUE,
+                 {"attribute \"", attr.name, "\" is ", value,
+                  ", which does not fit the type that the code asks for, ", bits});
 }
 template <class T>
 T IntegerAs(const oneop_attr& attr) {
   const T value = static_cast<T>(attr.value.i);
   if constexpr (std::is_integral_v<T>) {
-    const bool fits = static_cast<int64_t>(value) == attr.value.i && (value < T(1)) == (attr.value.i < 1);
+    const bool fits =
+        static_cast<int64_t>(value) == attr.value.i && (value < T(1)) == (attr.value.i < 1);
     if (!ONEOP_LIKELY(fits || (std::is_same_v<T, bool> && attr.type == ONEOP_ATTR_BOOL))) {
       ThrowNarrow(attr, sdk::Join({std::is_same_v<T, bool> ? "a bool"
                                    : std::is_signed_v<T>   ? "an int of "
@@ -132,8 +134,9 @@ class Call {
   T* scratch(int64_t count) const {
     int64_t bytes = 0;
     if (count < 0 || __builtin_mul_overflow(count, static_cast<int64_t>(sizeof(T)), &bytes)) {
-      sdk::ThrowText(ONEOP_ERROR_VALUE, {"the kernel asks for scratch memory of ", sdk::Digits(count),
-                                         " elements of ", sdk::Digits(sizeof(T)), " bytes"});
+      sdk::ThrowText(ONEOP_ERROR_VALUE,
+                     {"the kernel asks for scratch memory of ", sdk::Digits(count), " elements of ",
+                      sdk::Digits(sizeof(T)), " bytes"});
     }
     Failure failure;
     void* memory = frame_->host->scratch(frame_, bytes, &failure.status);

@@ -51,7 +51,9 @@ class DefaultReader {
     return Value(type, attr) && AtEnd();
   }
   // After Read() was false; the name of the type follows.
-  const char* problem() const { return is_too_large_ ? " does not fit type " : " is no literal of type "; }
+  const char* problem() const {
+    return is_too_large_ ? " does not fit type " : " is no literal of type ";
+  }
   bool is_too_large() const { return is_too_large_; }
 
  private:
@@ -131,7 +133,8 @@ class DefaultReader {
     char* end = nullptr;
     *to = std::strtod(rest.c_str(), &end);
     cursor_.at += static_cast<size_t>(end - rest.c_str());
-    const double held = type == ONEOP_ATTR_FLOAT ? static_cast<double>(static_cast<float>(*to)) : *to;
+    const double held =
+        type == ONEOP_ATTR_FLOAT ? static_cast<double>(static_cast<float>(*to)) : *to;
     const bool is_written = rest.find_first_of("iI") < static_cast<size_t>(end - rest.c_str());
     return end != rest.c_str() && EndsHere() && Fits(!__builtin_isinf(held) || is_written);
   }

@@ -133,10 +133,10 @@ class GradientSender {
   // An attribute of 32 bits of the called op may get one of 64 bits: its value must fit.
   ONEOP_COLD static void CheckFits(const oneop_attr& attr, const GradStep& step) {
     const bool fits =
-        attr.type == ONEOP_ATTR_INT32   ? static_cast<int32_t>(attr.value.i) == attr.value.i
-        : attr.type == ONEOP_ATTR_FLOAT ? __builtin_isinf(static_cast<float>(attr.value.f)) ==
-                                              __builtin_isinf(attr.value.f)
-                                        : true;
+        attr.type == ONEOP_ATTR_INT32 ? static_cast<int32_t>(attr.value.i) == attr.value.i
+        : attr.type == ONEOP_ATTR_FLOAT
+            ? __builtin_isinf(static_cast<float>(attr.value.f)) == __builtin_isinf(attr.value.f)
+            : true;
     if (!fits) {
       std::string value;
       if (attr.type == ONEOP_ATTR_INT32) {
@@ -144,8 +144,9 @@ class GradientSender {
       } else {
         sdk::AppendDouble(&value, attr.value.f);
       }
-      Refuse({"attribute \"", attr.name, "\" is ", value, ", which does not fit the attribute of type ",
-              AttrTypeText(attr.type), " of op \"", step.op, "\" in its gradient"});
+      Refuse({"attribute \"", attr.name, "\" is ", value,
+              ", which does not fit the attribute of type ", AttrTypeText(attr.type), " of op \"",
+              step.op, "\" in its gradient"});
     }
   }
   ONEOP_COLD int32_t SendStep(const GradStep& step) {

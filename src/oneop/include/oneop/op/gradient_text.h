@@ -214,8 +214,8 @@ class GradientParser : GradientNames {
       value.literal.type = ONEOP_ATTR_NONE;
     } else if (DefaultReader reader(text); !reader.Read(attr.type, &value.literal)) {
       if (reader.is_too_large()) {
-        return Fail(text, {text, reader.problem(), AttrTypeText(attr.type), ", that of \"", attr.name,
-                           "\" of the called op"});
+        return Fail(text, {text, reader.problem(), AttrTypeText(attr.type), ", that of \"",
+                           attr.name, "\" of the called op"});
       }
       if (EndsInText(text)) {
         return Fail(text, {"the text of a str does not end; expected another ", text.substr(0, 1)});

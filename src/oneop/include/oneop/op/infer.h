@@ -33,7 +33,7 @@ class Infer {
     const int64_t from_front = axis < 0 ? axis + tensor.ndim : axis;
     if (from_front < 0 || from_front >= tensor.ndim) {
       Refuse({"there is no axis ", sdk::Digits(axis), " in \"", name, "\" of shape ",
-                      ShapeText(tensor)});
+              ShapeText(tensor)});
     }
     return tensor.shape[from_front];
   }

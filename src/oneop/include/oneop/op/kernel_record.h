@@ -69,7 +69,8 @@ ONEOP_COLD inline void CheckAlone(const OpRecord& op, const KernelRecord& kernel
         dtypes.append(i == 0 ? "" : ", ").append(DtypeText(ins[i]));
       }
       op.Mistake({"two of its kernels are for ", device == ONEOP_DEVICE_CPU ? "the CPU" : "CUDA",
-                  " and inputs of (", dtypes, ")\n  name each dtype once in .elementwise, .rows and "
+                  " and inputs of (", dtypes,
+                  ")\n  name each dtype once in .elementwise, .rows and "
                   ".kernel; kernels that differ in their outputs alone are not possible"});
     }
   }

@@ -47,7 +47,7 @@ struct OpRecord {
   const SbpRule* sbp = nullptr;
   const char* gradient_text = nullptr;
   bool has_no_gradient[kMostArguments] = {};  // of an input: `dx = None`
-  const KernelRecord* kernels = nullptr;  // the last one first
+  const KernelRecord* kernels = nullptr;      // the last one first
   const OpRecord* next = nullptr;
 
   ONEOP_COLD void Mistake(std::initializer_list<std::string_view> pieces) const {
@@ -182,9 +182,8 @@ inline bool HaveOneShape(const oneop_tensor& a, const oneop_tensor& b) {
 // Exact, unlike OneFlow's dptr<T>, for which unsigned char means bytes.
 [[noreturn]] ONEOP_COLD inline void ThrowDtype(const oneop_tensor& tensor, int32_t wanted,
                                                const char* side, const char* name) {
-  sdk::ThrowText(ONEOP_ERROR_TYPE,
-                 {side, " \"", name, "\": the kernel takes elements of ", DtypeText(wanted), ", found ",
-                  DtypeText(tensor.dtype)});
+  sdk::ThrowText(ONEOP_ERROR_TYPE, {side, " \"", name, "\": the kernel takes elements of ",
+                                    DtypeText(wanted), ", found ", DtypeText(tensor.dtype)});
 }
 inline void CheckDtype(const oneop_tensor& tensor, int32_t wanted, const char* side,
                        const char* name) {

@@ -61,9 +61,9 @@ ONEOP_INLINE N Reduce(int64_t length, N start, const Value& value, const Join& j
 // Rows that are walked through together have one length; compared once, before the loop.
 [[noreturn]] ONEOP_COLD inline void ThrowLengths(const char* function, int64_t wanted,
                                                  int64_t found) {
-  sdk::ThrowText(ONEOP_ERROR_VALUE,
-                 {"its functor gives ", function, "() rows of different lengths: ",
-                  sdk::Digits(wanted), " and ", sdk::Digits(found)});
+  sdk::ThrowText(ONEOP_ERROR_VALUE, {"its functor gives ", function,
+                                     "() rows of different lengths: ", sdk::Digits(wanted), " and ",
+                                     sdk::Digits(found)});
 }
 ONEOP_INLINE void CheckLength(const char* function, int64_t wanted, int64_t found) {
   if (!ONEOP_LIKELY(wanted == found)) {

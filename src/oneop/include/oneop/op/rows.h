@@ -52,8 +52,9 @@ inline RowKind KindByAxes(const AxesRule& rule, int32_t number) {
   }
   return tensor.count <= 1 && !tensor.has_ellipsis() ? RowKind::kShared : RowKind::kNone;
 }
-// Without a line of axes. The functor is written for one kind of each input, and nothing says which,
-// so an input has rows of the first one's length, or is one such row. Outputs are what .infer says.
+// Without a line of axes. The functor is written for one kind of each input, and nothing says
+// which, so an input has rows of the first one's length, or is one such row. Outputs are what
+// .infer says.
 inline RowKind KindByShape(const oneop_tensor& tensor, const oneop_tensor& first, bool is_output) {
   if (tensor.ndim == first.ndim) {
     return RowKind::kRow;
@@ -83,9 +84,10 @@ inline int64_t RowLength(const oneop_tensor& tensor) {
   Refuse({is_input ? "input \"" : "output \"", arg->name, "\" of shape ",
           ShapeText(*sdk::TensorAt(frame, number)), " has no rows beside the first input's ",
           ShapeText(first),
-          is_input ? "\n  it needs the same shape, or the last axis alone; for others the op needs a "
-                     "line of axes, such as .infer(\"... n, k -> ... n\")"
-                   : "\n  it needs the same axes but for the last, or these without the last"});
+          is_input
+              ? "\n  it needs the same shape, or the last axis alone; for others the op needs a "
+                "line of axes, such as .infer(\"... n, k -> ... n\")"
+              : "\n  it needs the same axes but for the last, or these without the last"});
 }
 
 // Of tensor `number` of the frame; plain tensors alone have rows, so arguments are counted so too.
@@ -167,14 +169,15 @@ constexpr int kNarrowInRows<F, Types<R...>, Types<A...>, Types<V...>> =
 ONEOP_COLD inline void CheckRowAxes(const OpRecord& op) {
   for (int t = 1; op.axes != nullptr && t < op.axes->num_tensors; ++t) {
     const RowKind kind = KindByAxes(*op.axes, t);
-    if (kind == RowKind::kNone || (kind == RowKind::kShared && t >= op.axes->num_inputs &&
-                                   op.axes->tensors[0].count > 1)) {
+    if (kind == RowKind::kNone ||
+        (kind == RowKind::kShared && t >= op.axes->num_inputs && op.axes->tensors[0].count > 1)) {
       const Schema& schema = *op.schema;
-      op.Mistake({"by its axes \"", op.axes->text, "\" tensor \"",
-                  t < schema.num_inputs ? schema.inputs[t].name
-                                        : schema.outputs[t - schema.num_inputs].name,
-                  "\" has no rows beside the first input's\n  .rows takes tensors with the same axes "
-                  "but for the last, with these alone, or inputs of one axis"});
+      op.Mistake(
+          {"by its axes \"", op.axes->text, "\" tensor \"",
+           t < schema.num_inputs ? schema.inputs[t].name
+                                 : schema.outputs[t - schema.num_inputs].name,
+           "\" has no rows beside the first input's\n  .rows takes tensors with the same axes "
+           "but for the last, with these alone, or inputs of one axis"});
     }
   }
 }

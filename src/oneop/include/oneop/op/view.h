@@ -80,9 +80,7 @@ struct ElementAt<const bool> {
   using type = bool;
   using Iterator = BoolIterator;
   static bool Get(const bool* at) { return *Begin(at); }
-  static BoolIterator Begin(const bool* at) {
-    return {reinterpret_cast<const unsigned char*>(at)};
-  }
+  static BoolIterator Begin(const bool* at) { return {reinterpret_cast<const unsigned char*>(at)}; }
 };
 
 }  // namespace op
@@ -209,8 +207,9 @@ class Views {
 
  private:
   [[noreturn]] ONEOP_COLD void ThrowNoElement(int64_t i) const {
-    sdk::ThrowText(ONEOP_ERROR_INDEX, {"tensor list \"", arg_->name, "\": the kernel asks for tensor ",
-                                       sdk::Digits(i), " of ", sdk::Digits(arg_->count)});
+    sdk::ThrowText(ONEOP_ERROR_INDEX,
+                   {"tensor list \"", arg_->name, "\": the kernel asks for tensor ", sdk::Digits(i),
+                    " of ", sdk::Digits(arg_->count)});
   }
   const oneop_frame* frame_;
   const oneop_arg* arg_;
