@@ -1,5 +1,5 @@
-// Ops whose kernels, inference or calls do not fit together: each is refused when it is called, and
-// none reads or writes memory that is not its own.
+// Ops whose kernels, inference or calls do not fit together. Each is refused when it is called,
+// before it touches what belongs to others.
 #include "oneop/op.h"
 
 using oneop::Attrs;
