@@ -226,6 +226,7 @@ KERNEL = '#include "oneop/op.h"\nusing namespace oneop;\nOP("f(Tensor x) -> Tens
     "kernel, text",
     [
         ("[](auto x, auto y) { y[0] = x(0, 0, 0); }", "write const auto m = oneop::view<2>(x) and then m(i, j)"),
+        ("[](auto x, auto y) { y[0] = x(); }", "write const auto m = oneop::view<2>(x) and then m(i, j)"),
         ("[](auto x, auto y) { y[0] = x(0); }", "an auto view has any number of axes, so indices need the number"),
         ("[](View<const float, 2> x, auto y) { y[0] = x(0); }", "give m(i, j) as many indices as the view has axes"),
         ("[](auto x, auto y) { y[0] = view<2>(x)(0, 0, 0); }", "give m(i, j) as many indices as the view has axes"),

@@ -148,7 +148,7 @@ class View {
   Iterator end() const { return op::ElementAt<T>::Begin(numel_ == 0 ? data_ : Linear() + numel_); }
   template <class... I>
   Reference operator()(I... index) const {
-    static_assert(N != kAnyRank || sizeof...(I) == 0,
+    static_assert(N != kAnyRank,
                   "write const auto m = oneop::view<2>(x) and then m(i, j), or take View<T, 2>: an "
                   "auto view has any number of axes, so indices need the number that is meant");
     static_assert(N == kAnyRank || sizeof...(I) == N,
