@@ -39,6 +39,19 @@ def test_layouts(ops):
         assert ops.gpu_oph_swish(x).shape == x.shape
 
 
+def test_bytes_of_bools(ops):
+    byte = torch.tensor([0, 1, 2, 255] * 101, dtype=torch.uint8)
+    a = torch.arange(404.0) + 1
+    for device in ("cpu", "cuda"):
+        c = byte.to(device).view(torch.bool)
+        y, same = ops.gpu_oph_choose(c, a.to(device))
+        assert torch.equal(y.cpu(), torch.where(byte != 0, a, -a))
+        assert torch.equal(same.cpu().view(torch.uint8), (byte != 0).to(torch.uint8))
+        assert torch.equal(ops.gpu_oph_same(c).cpu(), (byte != 0).int())
+        half = torch.tensor([0.0, 0.5, -3.0, torch.nan], device=device)
+        assert ops.gpu_oph_same(half).tolist() == [False, True, True, True]
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_gradient(ops, dtype):
     x = torch.randn(1001, device="cuda", dtype=dtype, requires_grad=True)

@@ -42,11 +42,156 @@ void Nothing() {
   oneop::op::FinishRecords();
 }
 
+// --- What is known once the whole chain is: in whatever order it is written ---
+void StridedElements() {
+  OP("strided_a(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return x; }).strided();
+  oneop::op::FinishRecords();
+}
+void StridedElementsFirst() {
+  OP("strided_b(Tensor x) -> Tensor y").strided().elementwise<float>([](auto x) { return x; });
+  oneop::op::FinishRecords();
+}
+void StridedRows() {
+  OP("strided_c(Tensor x) -> Tensor y").rows<float>([](auto, auto) {}).strided();
+  oneop::op::FinishRecords();
+}
+void StridedRowsFirst() {
+  OP("strided_d(Tensor x) -> Tensor y").strided().rows<float>([](auto, auto) {});
+  oneop::op::FinishRecords();
+}
+void ReshapedElements() {
+  OP("reshaped(Tensor x) -> Tensor y").infer("a b -> b a").elementwise<float>([](auto x) {
+    return x;
+  });
+  oneop::op::FinishRecords();
+}
+void SharedRowOutput() {
+  OP("columns(Tensor x) -> Tensor y").rows<float>([](auto, auto) {}).infer("r n -> n");
+  oneop::op::FinishRecords();
+}
+void UnknownRowInput() {
+  OP("other_rows(Tensor x, Tensor w) -> Tensor y")
+      .infer("r n, n k -> r n")
+      .rows<float>([](auto, auto, auto) {});
+  oneop::op::FinishRecords();
+}
+void OutputsTwice() { OP("outputs_twice(Tensor x) -> Tensor y").same_shape().infer("n -> n"); }
+void SameDtype() {
+  OP("same_dtype(Tensor x) -> Tensor y").elementwise<float, double, float>([](auto x) {
+    return x;
+  });
+}
+void OtherOutput() {
+  OP("other_output(Tensor x, Tensor i) -> Tensor y")
+      .same_shape()
+      .kernel<float(float, int64_t), double(float, int64_t)>([](auto, auto, auto) {});
+}
+void SameDtypeInRows() {
+  OP("same_rows(Tensor x) -> Tensor y").rows<float>([](auto, auto) {}).rows<float>([](auto, auto) {
+  });
+}
+
+// --- Parameters that cannot hold what they get ---
+void NarrowInt() {
+  OP("narrow_int(Tensor x) -> Tensor y").elementwise<int64_t>([](int x) { return x; });
+}
+void NarrowFloat() {
+  OP("narrow_float(Tensor x, Tensor z) -> Tensor y").elementwise<float, double>([](float x, float) {
+    return x;
+  });
+}
+void NarrowSecond() {
+  OP("narrow_second(Tensor a, Tensor b) -> Tensor y")
+      .elementwise<double>([](double a, const float& b) { return a + b; });
+}
+void NarrowSign() {
+  OP("narrow_sign(Tensor x) -> Tensor y").elementwise<int8_t>([](uint8_t x) { return x; });
+}
+void NarrowFraction() {
+  OP("narrow_fraction(Tensor x) -> Tensor y").elementwise<float>([](int64_t x) { return x; });
+}
+void NarrowBool() {
+  OP("narrow_bool(Tensor x) -> Tensor y").elementwise<float>([](bool x) { return x; });
+}
+void NarrowAttr() {
+  OP("narrow_attr(Tensor x, *, int k) -> Tensor y").elementwise<float>([](auto x, int k) {
+    return x * k;
+  });
+}
+void NarrowReal() {
+  OP("narrow_real(Tensor x, *, bool b, float k) -> Tensor y")
+      .elementwise<double>([](auto x, auto, float k) { return x * k; });
+}
+void NarrowOptional() {
+  OP("narrow_optional(Tensor x, *, int? k) -> Tensor y")
+      .elementwise<float>([](auto x, std::optional<int> k) { return x * *k; });
+}
+void NarrowRow() {
+  OP("narrow_row(Tensor x, *, int k) -> Tensor y").rows<float>([](auto, auto, int16_t) {});
+}
+struct Typed {
+  int by;
+  template <class T>
+  T operator()(T x, int k) const {
+    return x * k * by;
+  }
+};
+void NarrowStruct() {
+  OP("narrow_struct(Tensor x, *, int k) -> Tensor y").elementwise<float>(Typed{2});
+}
+// These hold what they get: nothing is said.
+void Wide() {
+  OP("wide(Tensor x, Tensor z, *, int k, int32 j, bool b, float f, float32 g, int? o, str s) -> "
+     "Tensor y")
+      .elementwise<float(bool, int32_t)>([](int x, double z, int64_t k, int j, bool b, double f,
+                                            float g, std::optional<int64_t> o, std::string_view s) {
+        return static_cast<float>(x + z + k + j + b + f + g + *o + s.size());
+      });
+  OP("wide_32(Tensor x, *, float32 g, int k) -> Tensor y")
+      .elementwise<double>([](const auto& x, float g, float k) { return x * g * k; });
+  OP("wide_half(Tensor x, *, float g) -> Tensor y").elementwise<half>([](float x, float g) {
+    return x * g;
+  });
+  OP("wide_rows(Tensor x, *, int32 k, float? a) -> Tensor y")
+      .rows<float>([](auto, auto, int64_t, std::optional<double>) {});
+  oneop::op::FinishRecords();
+}
+
 void RunFunctor(const std::string& name) {
   const std::pair<const char*, void (*)()> cases[] = {
-      {"few", TooFew},   {"typed", WrongType},    {"silent", NoResult},   {"half_done", OneResult},
-      {"lists", Lists},  {"row_lists", RowLists}, {"signed", Signatures}, {"row_wise", Rows},
-      {"viewed", Views}, {"unknown", Nothing},
+      {"few", TooFew},
+      {"typed", WrongType},
+      {"silent", NoResult},
+      {"half_done", OneResult},
+      {"lists", Lists},
+      {"row_lists", RowLists},
+      {"signed", Signatures},
+      {"row_wise", Rows},
+      {"viewed", Views},
+      {"unknown", Nothing},
+      {"strided_a", StridedElements},
+      {"strided_b", StridedElementsFirst},
+      {"strided_c", StridedRows},
+      {"strided_d", StridedRowsFirst},
+      {"reshaped", ReshapedElements},
+      {"columns", SharedRowOutput},
+      {"other_rows", UnknownRowInput},
+      {"outputs_twice", OutputsTwice},
+      {"same_dtype", SameDtype},
+      {"other_output", OtherOutput},
+      {"same_rows", SameDtypeInRows},
+      {"narrow_int", NarrowInt},
+      {"narrow_float", NarrowFloat},
+      {"narrow_second", NarrowSecond},
+      {"narrow_sign", NarrowSign},
+      {"narrow_fraction", NarrowFraction},
+      {"narrow_bool", NarrowBool},
+      {"narrow_attr", NarrowAttr},
+      {"narrow_real", NarrowReal},
+      {"narrow_optional", NarrowOptional},
+      {"narrow_row", NarrowRow},
+      {"narrow_struct", NarrowStruct},
+      {"wide", Wide},
   };
   for (const auto& [known, run] : cases) {
     if (name == known) run();

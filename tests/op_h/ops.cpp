@@ -113,8 +113,10 @@ OP("oph_transpose(Tensor x) -> Tensor y")
     .infer("a b -> b a")
     .strided()
     .kernel<float, double>([](auto x, auto y) {
-      for (int64_t i = 0; i != y.size(0); ++i) {
-        for (int64_t j = 0; j != y.size(1); ++j) y(i, j) = x(j, i);
+      const auto a = oneop::view<2>(x);
+      const auto b = oneop::view<2>(y);
+      for (int64_t i = 0; i != b.size(0); ++i) {
+        for (int64_t j = 0; j != b.size(1); ++j) b(i, j) = a(j, i);
       }
     })
     .gradient("dx = oph_transpose(dy)");

@@ -38,6 +38,12 @@ OP("gpu_oph_add_times(Tensor x, Tensor y, *, int k) -> Tensor z")
 OP("gpu_oph_clip(Tensor x, *, float? low=None, float? high=None) -> Tensor y")
     .elementwise<float, double>(Clip())
     .no_grad();
+ONEOP_FUNCTOR(Choose, c, a) { return oneop::results(c ? a : -a, c); }
+ONEOP_FUNCTOR(Same, c) { return c; }
+OP("gpu_oph_choose(Tensor c, Tensor a) -> (Tensor y, Tensor same)")
+    .elementwise<oneop::Outputs<float, bool>(bool, float)>(Choose())
+    .no_grad();
+OP("gpu_oph_same(Tensor c) -> Tensor y").elementwise<int32_t(bool), bool(float)>(Same()).no_grad();
 OP("gpu_oph_copy(Tensor x) -> Tensor y")
     .same_shape()
     .no_grad()

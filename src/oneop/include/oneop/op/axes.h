@@ -42,6 +42,26 @@ struct AxesRule {
   int num_tensors = 0;
 
   bool IsNumber(int name) const { return Cursor::IsDigit(names[name][0]); }
+  // Of at most 18 digits, which the parser has seen to.
+  int64_t NumberAt(int name) const {
+    int64_t value = 0;
+    for (const char c : names[name]) {
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  }
+  bool HaveOneShape() const {
+    for (int t = 1; t < num_tensors; ++t) {
+      bool is_like_first = tensors[t].count == tensors[0].count;
+      for (int i = 0; is_like_first && i < tensors[t].count; ++i) {
+        is_like_first = tensors[t].axes[i] == tensors[0].axes[i];
+      }
+      if (!is_like_first) {
+        return false;
+      }
+    }
+    return true;
+  }
 };
 
 class AxesParser {
@@ -110,6 +130,10 @@ class AxesParser {
       }
       int name = AxesRule::kEllipsis;
       if (cursor_.Take("...")) {
+        if (tensor->has_ellipsis()) {
+          Fail("... stands for any axes, once in a tensor", {});
+          return false;
+        }
         rule_->ellipsis_is_mixed = rule_->ellipsis_is_mixed || is_inside;
       } else {
         const std::string_view word = Name();
@@ -117,6 +141,9 @@ class AxesParser {
           break;
         }
         name = NumberOf(word);
+        if (!IsRight(word, name)) {
+          return false;
+        }
         rule_->is_mixed[name] = rule_->is_mixed[name] || is_inside;
       }
       if (tensor->count == kMostAxes) {
@@ -144,9 +171,26 @@ class AxesParser {
         return i;
       }
     }
-    const int number = rule_->num_names < kMostNames - 1 ? rule_->num_names++ : kMostNames - 1;
-    rule_->names[number] = word;
-    return number;
+    if (rule_->num_names == kMostNames) {
+      return -1;
+    }
+    rule_->names[rule_->num_names] = word;
+    return rule_->num_names++;
+  }
+  ONEOP_COLD bool IsRight(std::string_view word, int name) {
+    if (name < 0) {
+      Fail("a line has at most 32 different axes", word);
+      return false;
+    }
+    bool is_number = word.size() <= 18;
+    for (const char c : word) {
+      is_number = is_number && Cursor::IsDigit(c);
+    }
+    if (rule_->IsNumber(name) && !is_number) {
+      Fail("expected a name, or a number of at most 18 digits", word);
+      return false;
+    }
+    return true;
   }
   bool IsKnown(int name) const {
     for (int t = 0; t < rule_->num_inputs; ++t) {
@@ -180,7 +224,7 @@ class BoundAxes {
       size = -1;
     }
     if (frame->num_input_tensors != rule.num_inputs) {
-      Refuse(frame, {"its axes \"", rule.text, "\" are for a tensor in each input"});
+      Refuse({"its axes \"", rule.text, "\" are for a tensor in each input"});
     }
     for (int t = 0; t < rule.num_inputs; ++t) {
       BindInput(t);
@@ -195,11 +239,13 @@ class BoundAxes {
       int32_t ndim = 0;
       for (int i = 0; i < rule_.tensors[t].count; ++i) {
         const int name = rule_.tensors[t].axes[i];
-        for (int k = 0; name == AxesRule::kEllipsis && k < hidden(); ++k) {
-          shape[ndim++] = hidden_sizes_[k];
+        const int added = name == AxesRule::kEllipsis ? hidden() : 1;
+        if (ndim + added > ONEOP_MAX_DIMS) {
+          Refuse({"its axes \"", rule_.text, "\" give an output more than ",
+                  sdk::Digits(ONEOP_MAX_DIMS), " axes"});
         }
-        if (name != AxesRule::kEllipsis) {
-          shape[ndim++] = SizeOf(name);
+        for (int k = 0; k < added; ++k) {
+          shape[ndim++] = name == AxesRule::kEllipsis ? hidden_sizes_[k] : SizeOf(name);
         }
       }
       PutOutput(sdk::TensorAt(frame_, t), shape, ndim, dtype);
@@ -212,7 +258,7 @@ class BoundAxes {
       return sizes_[name];
     }
     const std::string_view text = rule_.names[name];
-    return rule_.IsNumber(name) ? Cursor{text}.Number() : sdk::GetAttr<int64_t>(frame_, text);
+    return rule_.IsNumber(name) ? rule_.NumberAt(name) : sdk::GetAttr<int64_t>(frame_, text);
   }
   ONEOP_COLD void BindInput(int t) {
     const AxesRule::Tensor& axes = rule_.tensors[t];
@@ -221,8 +267,8 @@ class BoundAxes {
     const bool fits =
         axes.has_ellipsis() ? hidden >= 0 && (hidden_ < 0 || hidden_ == hidden) : hidden == 0;
     if (!fits) {
-      Refuse(frame_, {"its axes are \"", rule_.text, "\", input ", sdk::Digits(t), " has shape ",
-                      ShapeText(tensor)});
+      Refuse({"its axes are \"", rule_.text, "\", input ", sdk::Digits(t), " has shape ",
+              ShapeText(tensor)});
     }
     int32_t at = 0;
     for (int i = 0; i < axes.count; ++i) {
@@ -239,12 +285,12 @@ class BoundAxes {
   }
   ONEOP_COLD void Bind(int64_t* known, int name, int64_t size, int input) {
     if (name != AxesRule::kEllipsis && rule_.IsNumber(name)) {
-      *known = Cursor{rule_.names[name]}.Number();
+      *known = rule_.NumberAt(name);
     }
     if (*known >= 0 && *known != size) {
       const std::string_view text = name == AxesRule::kEllipsis ? "..." : rule_.names[name];
-      Refuse(frame_, {"its axes are \"", rule_.text, "\": axis ", text, " is ", sdk::Digits(*known),
-                      " and, in input ", sdk::Digits(input), ", ", sdk::Digits(size)});
+      Refuse({"its axes are \"", rule_.text, "\": axis ", text, " is ", sdk::Digits(*known),
+              " and, in input ", sdk::Digits(input), ", ", sdk::Digits(size)});
     }
     *known = size;
   }

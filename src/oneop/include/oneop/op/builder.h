@@ -18,6 +18,23 @@ ONEOP_OP_INTERFACE
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 
+// What can be said of the chain of calls once all of it is known, in whatever order it was written.
+ONEOP_COLD inline void CheckForms(const OpRecord& op) {
+  const bool is_strided = (op.def.flags & ONEOP_OP_NON_CONTIGUOUS) != 0;
+  if (is_strided && (op.is_elementwise || op.is_rows)) {
+    op.Mistake({".strided() is for .kernel: .", op.is_elementwise ? "elementwise" : "rows",
+                " goes through contiguous memory\n  leave out .strided(): inputs are then copied "
+                "where they need to be"});
+  }
+  if (op.is_elementwise && op.axes != nullptr && !op.axes->HaveOneShape()) {
+    op.Mistake({"its axes \"", op.axes->text,
+                "\" give tensors of different shapes to .elementwise\n  use .rows or .kernel"});
+  }
+  if (op.is_rows) {
+    CheckRowAxes(op);
+  }
+}
+
 // When the library is loaded, and all its ops are known.
 ONEOP_COLD inline void FinishRecords() {
   for (GradientRecord* gradient = first_gradient; gradient != nullptr; gradient = gradient->next) {
@@ -29,6 +46,7 @@ ONEOP_COLD inline void FinishRecords() {
         op->def.modify_inputs = &ModifyInputs;
       }
     }
+    CheckForms(*op);
     if (op->schema->num_outputs == 0 && op->def.infer_logical == nullptr) {
       op->def.infer_logical = &InferOutputs;  // there is nothing to infer
     } else if (op->def.infer_logical == nullptr) {
@@ -45,11 +63,10 @@ class Op {
   explicit Op(OpRecord* record) : record_(record) {}
 
   // --- What the outputs are ---
-  // Like the first input.
+  // Like the inputs, which have one shape.
   Op& same_shape() {
-    record_->is_same_shape = true;
-    record_->def.infer_logical = &InferOutputs;
-    return *this;
+    record_->has_one_shape = true;
+    return SayOutputs();
   }
   // A line of axes, or a function of Infer&.
   Op& infer(const char* axes) {
@@ -57,13 +74,12 @@ class Op {
       record_->axes = AxesParser(*record_, axes).Parse();
       record_->def.get_sbp = &GetSbp;
     }
-    return same_shape();
+    return SayOutputs();
   }
   template <class F, class = std::enable_if_t<std::is_invocable_v<const F&, Infer&>>>
   Op& infer(const F& function) {
     record_->infer = function;
-    record_->def.infer_logical = &InferOutputs;
-    return *this;
+    return SayOutputs();
   }
 
   // --- Kernels, for a list of dtypes or of signatures such as float(float, int64_t) ---
@@ -85,6 +101,7 @@ class Op {
   Op& rows(const F& functor) {
     static_assert(sizeof...(T) != 0, "name the dtypes: .rows<float, double>(...)");
     if constexpr (kIsRight) {
+      record_->is_rows = true;
       InferIfNothingDoes();
       static_cast<void>((AddRows<T>(functor), ...));
     }
@@ -131,8 +148,17 @@ class Op {
   }
   void InferIfNothingDoes() {
     if (record_->def.infer_logical == nullptr) {
-      same_shape();
+      record_->def.infer_logical = &InferOutputs;
     }
+  }
+  // One rule: what another one says of the same outputs would be lost.
+  Op& SayOutputs() {
+    if (record_->says_outputs) {
+      record_->Mistake({"its outputs are said twice; use one of .same_shape() and .infer()"});
+    }
+    record_->says_outputs = true;
+    InferIfNothingDoes();
+    return *this;
   }
   ONEOP_COLD void AddSbp(const char* text) {
     if (SbpRule* rule = kIsRight ? SbpParser(*record_, text).Parse() : nullptr) {
@@ -173,6 +199,8 @@ class Op {
                      false, true);
       } else if constexpr (NumResults<Returned>::kCount != Results::kCount) {
         WrongResults(*record_, Results::kCount);
+      } else if constexpr (Invoked::Narrow() >= 0) {
+        NarrowFunctor(*record_, "elementwise", Invoked::Narrow());
       } else {
         int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};
         AddDtypes<P>(ins, outs);
@@ -196,6 +224,10 @@ class Op {
     } else if constexpr (!kTakesRows<F, typename P::Outs, typename P::Ins, typename P::Readers>) {
       UnfitFunctor(*record_, "rows", "a row of each input and output, then the attributes", true,
                    true);
+    } else if constexpr (kNarrowInRows<F, typename P::Outs, typename P::Ins, typename P::Readers> >=
+                         0) {
+      NarrowFunctor(*record_, "rows",
+                    kNarrowInRows<F, typename P::Outs, typename P::Ins, typename P::Readers>);
     } else {
       int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};
       AddDtypes<P>(ins, outs);

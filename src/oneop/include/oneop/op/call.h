@@ -2,6 +2,7 @@
 #ifndef ONEOP_OP_CALL_H_
 #define ONEOP_OP_CALL_H_
 
+#include "oneop/op/record.h"
 #include "oneop/op/view.h"
 #include "oneop/sdk/guard.h"
 #include "oneop/sdk/parallel.h"
@@ -26,6 +27,46 @@ inline bool IsInteger(int32_t type) {
 }
 inline bool IsReal(int32_t type) { return type == ONEOP_ATTR_FLOAT || type == ONEOP_ATTR_DOUBLE; }
 
+// Nothing is cut off: an integer that T cannot hold, and a float that would become infinite, are
+// errors. A float is rounded, and so is an integer that is asked for as one.
+[[noreturn]] ONEOP_COLD inline void ThrowNarrow(const oneop_attr& attr, std::string_view bits) {
+  std::string value;
+  if (IsInteger(attr.type)) {
+    sdk::AppendInt(&value, attr.value.i);
+  } else {
+    sdk::AppendDouble(&value, attr.value.f);
+  }
+  sdk::ThrowText(ONEOP_ERROR_VALUE,
+                 {"attribute \"", attr.name, "\" is ", value,
+                  ", which does not fit the type that the code asks for, ", bits});
+}
+template <class T>
+T IntegerAs(const oneop_attr& attr) {
+  const T value = static_cast<T>(attr.value.i);
+  if constexpr (std::is_integral_v<T>) {
+    const bool fits =
+        static_cast<int64_t>(value) == attr.value.i && (value < T(1)) == (attr.value.i < 1);
+    if (!ONEOP_LIKELY(fits || (std::is_same_v<T, bool> && attr.type == ONEOP_ATTR_BOOL))) {
+      ThrowNarrow(attr, sdk::Join({std::is_same_v<T, bool> ? "a bool"
+                                   : std::is_signed_v<T>   ? "an int of "
+                                                           : "an unsigned int of ",
+                                   std::is_same_v<T, bool> ? std::string_view()
+                                                           : sdk::Digits(8 * sizeof(T)),
+                                   std::is_same_v<T, bool> ? "" : " bits"}));
+    }
+  }
+  return value;
+}
+template <class T>
+T RealAs(const oneop_attr& attr) {
+  const double held = HeldValue(attr);
+  const T value = static_cast<T>(held);
+  if (!ONEOP_LIKELY(__builtin_isinf(static_cast<double>(value)) == __builtin_isinf(held))) {
+    ThrowNarrow(attr, "a float of 32 bits");
+  }
+  return value;
+}
+
 }  // namespace op
 
 // The attributes of a call: attrs.get<float>("alpha"). A number may be asked for as any type that
@@ -45,10 +86,10 @@ class Attrs {
       return attr->type == ONEOP_ATTR_NONE ? T() : T(get<typename T::value_type>(name));
     } else if constexpr (std::is_arithmetic_v<T>) {
       if (op::IsInteger(attr->type)) {
-        return static_cast<T>(attr->value.i);
+        return op::IntegerAs<T>(*attr);
       }
       if (std::is_floating_point_v<T> && op::IsReal(attr->type)) {
-        return static_cast<T>(attr->value.f);
+        return op::RealAs<T>(*attr);
       }
       sdk::ThrowAttrType(frame_->op_type_name, attr,
                          std::is_floating_point_v<T> ? ::oneflow::kAtDouble : ::oneflow::kAtInt64);
@@ -91,9 +132,14 @@ class Call {
   // Memory on the device of the call that lives until the kernel returns; its content is undefined.
   template <class T>
   T* scratch(int64_t count) const {
+    int64_t bytes = 0;
+    if (count < 0 || __builtin_mul_overflow(count, static_cast<int64_t>(sizeof(T)), &bytes)) {
+      sdk::ThrowText(ONEOP_ERROR_VALUE,
+                     {"the kernel asks for scratch memory of ", sdk::Digits(count), " elements of ",
+                      sdk::Digits(sizeof(T)), " bytes"});
+    }
     Failure failure;
-    void* memory =
-        frame_->host->scratch(frame_, count * static_cast<int64_t>(sizeof(T)), &failure.status);
+    void* memory = frame_->host->scratch(frame_, bytes, &failure.status);
     if (memory == nullptr && count > 0) {
       sdk::ThrowText(ONEOP_ERROR_RUNTIME, {"no scratch memory: ", failure.text});
     }
@@ -130,7 +176,8 @@ class Call {
       return View<T, N>(nullptr, arg->name);
     }
     const oneop_tensor* tensor = sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, side));
-    sdk::CheckTensorType<T>(tensor, side == sdk::kInput ? "input" : "output");
+    op::CheckDtype(*tensor, ::oneflow::GetDataType<std::remove_const_t<T>>::value,
+                   side == sdk::kInput ? "input" : "output", arg->name);
     return View<T, N>(tensor, arg->name);
   }
 

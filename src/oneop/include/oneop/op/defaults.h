@@ -2,6 +2,7 @@
 #ifndef ONEOP_OP_DEFAULTS_H_
 #define ONEOP_OP_DEFAULTS_H_
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "oneop/op/mistake.h"
@@ -39,7 +40,8 @@ constexpr DtypeName kDtypes[] = {
     {"complex128", ONEOP_DTYPE_COMPLEX128},
 };
 
-// Reads one literal of a type into an attribute of the library. False: it is none.
+// Reads one literal of a type into an attribute of the library. False: it is none, or a number that
+// the type cannot hold: no value is ever cut off or replaced by the nearest one.
 class DefaultReader {
  public:
   explicit DefaultReader(std::string_view text) : cursor_{text} {}
@@ -48,6 +50,11 @@ class DefaultReader {
     attr->type = type;
     return Value(type, attr) && AtEnd();
   }
+  // After Read() was false; the name of the type follows.
+  const char* problem() const {
+    return is_too_large_ ? " does not fit type " : " is no literal of type ";
+  }
+  bool is_too_large() const { return is_too_large_; }
 
  private:
   bool AtEnd() {
@@ -64,7 +71,7 @@ class DefaultReader {
         return Integer(type, &attr->value.i);
       case ONEOP_ATTR_FLOAT:
       case ONEOP_ATTR_DOUBLE:
-        return Real(&attr->value.f);
+        return Real(type, &attr->value.f);
       case ONEOP_ATTR_STRING:
         return Text(&attr->value.list);
       case ONEOP_ATTR_DTYPE:
@@ -83,7 +90,7 @@ class DefaultReader {
       case ONEOP_ATTR_LIST_FLOAT:
         return List<float>(&attr->value.list, [this](float* to) {
           double wide = 0;
-          const bool is_read = Real(&wide);
+          const bool is_read = Real(ONEOP_ATTR_FLOAT, &wide);
           *to = static_cast<float>(wide);
           return is_read;
         });
@@ -110,20 +117,32 @@ class DefaultReader {
   }
   ONEOP_COLD bool Integer(int type, int64_t* to) {
     cursor_.SkipSpace();
-    const std::string rest(cursor_.text.substr(cursor_.at, 64));
+    const std::string rest(cursor_.text.substr(cursor_.at));
+    const char* digits = rest.c_str() + (rest[0] == '-' || rest[0] == '+' ? 1 : 0);
+    if (digits[0] == '0' && Cursor::IsDigit(digits[1])) {
+      return false;  // in C an octal number, in Python none
+    }
     char* end = nullptr;
+    errno = 0;
     *to = std::strtoll(rest.c_str(), &end, 0);
     cursor_.at += static_cast<size_t>(end - rest.c_str());
-    const bool fits = type == ONEOP_ATTR_INT64 || static_cast<int32_t>(*to) == *to;
-    return end != rest.c_str() && fits && EndsHere();
+    const bool fits = errno == 0 && (type == ONEOP_ATTR_INT64 || static_cast<int32_t>(*to) == *to);
+    return end != rest.c_str() && EndsHere() && Fits(fits);
   }
-  ONEOP_COLD bool Real(double* to) {
+  ONEOP_COLD bool Real(int type, double* to) {
     cursor_.SkipSpace();
-    const std::string rest(cursor_.text.substr(cursor_.at, 64));
+    const std::string rest(cursor_.text.substr(cursor_.at));
     char* end = nullptr;
     *to = std::strtod(rest.c_str(), &end);
     cursor_.at += static_cast<size_t>(end - rest.c_str());
-    return end != rest.c_str() && EndsHere();
+    const double held =
+        type == ONEOP_ATTR_FLOAT ? static_cast<double>(static_cast<float>(*to)) : *to;
+    const bool is_written = rest.find_first_of("iI") < static_cast<size_t>(end - rest.c_str());
+    return end != rest.c_str() && EndsHere() && Fits(!__builtin_isinf(held) || is_written);
+  }
+  bool Fits(bool fits) {
+    is_too_large_ = is_too_large_ || !fits;
+    return fits;
   }
   ONEOP_COLD bool Dtype(int64_t* to) {
     cursor_.Take("torch.");
@@ -180,6 +199,7 @@ class DefaultReader {
   }
 
   Cursor cursor_;
+  bool is_too_large_ = false;
 };
 
 }  // namespace op

@@ -23,6 +23,8 @@ struct DeviceTypeOf<::oneflow::bfloat16> {
 };
 template <class T>
 using OnDevice = typename DeviceTypeOf<T>::type;
+template <class T>
+using ReadOnDevice = OnDevice<InMemory<T>>;  // an input
 
 // Attribute values in a struct that travels to the GPU.
 template <class... V>
@@ -49,7 +51,7 @@ struct BoundFunctor<F, Types<A...>, Types<V...>> {
   F functor;
   Packed<typename V::type...> attrs;
 
-  __device__ __forceinline__ auto operator()(OnDevice<A>... elements) const {
+  __device__ __forceinline__ auto operator()(ReadOnDevice<A>... elements) const {
     return Unpack(attrs, static_cast<ComputeType<A>>(elements)...);
   }
 
@@ -69,7 +71,7 @@ struct SingleResult;
 template <class B, class R, class... A>
 struct SingleResult<B, R, Types<A...>> {
   B bound;
-  __device__ __forceinline__ R operator()(OnDevice<A>... elements) const {
+  __device__ __forceinline__ R operator()(ReadOnDevice<A>... elements) const {
     return static_cast<R>(ResultAs<ComputeType<R>>(bound(elements...)));
   }
 };
@@ -105,6 +107,7 @@ template <class S, class F, class Outs, class Ins, class Readers>
 struct CudaElementwiseWork;
 template <class S, class F, class... R, class... A, class... V>
 struct CudaElementwiseWork<S, F, Types<R...>, Types<A...>, Types<V...>> {
+  static constexpr bool kHasTypes = true;
   static void Run(const F& functor, oneop_frame* frame) {
     const int64_t count = CommonCount(frame, S::kSchema.num_inputs + S::kSchema.num_outputs);
     const cudaError_t error =
@@ -131,16 +134,16 @@ struct CudaElementwiseWork<S, F, Types<R...>, Types<A...>, Types<V...>> {
     if constexpr (sizeof...(R) == 1) {
       using Single = SingleResult<Bound, OnDevice<R>..., Types<A...>>;
       using Factory = ::oneflow::cuda::elementwise::SimpleFactory<Single>;
-      return ::oneflow::cuda::elementwise::Apply<Factory, OnDevice<R>..., OnDevice<A>...>::Run(
+      return ::oneflow::cuda::elementwise::Apply<Factory, OnDevice<R>..., ReadOnDevice<A>...>::Run(
           Factory{Single{bound}}, count, DataOf<OnDevice<R>>(frame, ResultTensor<S>(O))...,
-          DataOf<const OnDevice<A>>(frame, I)..., stream);
+          DataOf<const ReadOnDevice<A>>(frame, I)..., stream);
     } else {
       constexpr int kThreads = 256;
       const int64_t blocks = (count + kThreads - 1) / kThreads;
       const unsigned grid = static_cast<unsigned>(blocks < 65536 ? blocks : 65536);
       ApplySeveral<<<grid == 0 ? 1 : grid, kThreads, 0, stream>>>(
           bound, count, Pack(DataOf<OnDevice<R>>(frame, ResultTensor<S>(O))...),
-          Pack(DataOf<const OnDevice<A>>(frame, I)...));
+          Pack(DataOf<const ReadOnDevice<A>>(frame, I)...));
       return cudaPeekAtLastError();
     }
   }

@@ -4,6 +4,7 @@
 
 #include "oneop/op/kernel_record.h"
 #include "oneop/op/math/functions.h"
+#include "oneop/op/narrowing.h"
 #include "oneop/op/types.h"
 #include "oneop/sdk/parallel.h"
 
@@ -44,6 +45,16 @@ struct Invocation<F, Types<A...>, Types<V...>> {
       std::conjunction_v<std::bool_constant<!kTakesNumbers>,
                          std::is_invocable<const F&, A..., typename V::type...>>;
   static constexpr bool kFits = kTakesNumbers || kTakesPlain;
+
+  // Of the arguments, inputs first, the one that the functor takes as a narrower type, or -1.
+  static constexpr int Narrow() {
+    using Held = Types<A..., typename V::Held...>;
+    if constexpr (kTakesNumbers) {
+      return Narrowed<F, 0, Types<>, Types<Number<A>..., typename V::type...>, Held>::kFirst;
+    } else {
+      return Narrowed<F, 0, Types<>, Types<A..., typename V::type...>, Held>::kFirst;
+    }
+  }
 
   ONEOP_BOTH static auto Call(const F& functor, A... elements, typename V::type... attrs) {
     if constexpr (kTakesNumbers) {
@@ -94,12 +105,12 @@ template <class F, class Outs, class Ins, class Readers>
 struct ElementLoop;
 template <class F, class... R, class... A, class... V>
 struct ElementLoop<F, Types<R...>, Types<A...>, Types<V...>> {
-  ONEOP_NOINLINE static void Run(const F& functor, int64_t count, R*... to, const A*... from,
-                                 typename V::type... attrs) {
+  ONEOP_NOINLINE static void Run(const F& functor, int64_t count, R*... to,
+                                 const InMemory<A>*... from, typename V::type... attrs) {
     using Invoked = Invocation<F, Types<A...>, Types<V...>>;
     ONEOP_IVDEP
     for (int64_t i = 0; i < count; ++i) {
-      PutResults(i, Invoked::Call(functor, from[i]..., attrs...), to...);
+      PutResults(i, Invoked::Call(functor, static_cast<A>(from[i])..., attrs...), to...);
     }
   }
 };
@@ -149,17 +160,25 @@ constexpr int ResultTensor(int number) {
   return -1;
 }
 
-ONEOP_COLD inline void ThrowCount(const oneop_frame* frame) {
-  Refuse(frame, {"its inference gives tensors of different sizes to an elementwise kernel"});
+// The loop goes through all tensors at once, so they have one shape and not only one size: the
+// function of .infer may say something else.
+[[noreturn]] ONEOP_COLD inline void ThrowShapes(const oneop_frame* frame, int32_t number) {
+  const bool is_input = number < frame->num_inputs;
+  const oneop_arg* arg = is_input ? sdk::ArgAt(frame, frame->inputs, number)
+                                  : sdk::ArgAt(frame, frame->outputs, number - frame->num_inputs);
+  Refuse({".elementwise takes tensors of one shape, found \"",
+          sdk::ArgAt(frame, frame->inputs, 0)->name, "\" of ", ShapeText(*sdk::TensorAt(frame, 0)),
+          " and \"", arg->name, "\" of ", ShapeText(*sdk::TensorAt(frame, number)),
+          is_input ? "" : "\n  its .infer gives that shape; use .rows or .kernel for others"});
 }
 inline int64_t CommonCount(const oneop_frame* frame, int32_t num_tensors) {
-  const int64_t count = sdk::TensorAt(frame, 0)->elem_cnt;
+  const oneop_tensor& first = *sdk::TensorAt(frame, 0);
   for (int32_t i = 1; i < num_tensors; ++i) {
-    if (!ONEOP_LIKELY(sdk::TensorAt(frame, i)->elem_cnt == count)) {
-      ThrowCount(frame);
+    if (!ONEOP_LIKELY(HaveOneShape(first, *sdk::TensorAt(frame, i)))) {
+      ThrowShapes(frame, i);
     }
   }
-  return count;
+  return first.elem_cnt;
 }
 
 // The work of a kernel on the CPU. `Outs` are the dtypes of the results.
@@ -167,6 +186,7 @@ template <class S, class F, class Outs, class Ins, class Readers>
 struct ElementwiseWork;
 template <class S, class F, class... R, class... A, class... V>
 struct ElementwiseWork<S, F, Types<R...>, Types<A...>, Types<V...>> {
+  static constexpr bool kHasTypes = true;
   static void Run(const F& functor, oneop_frame* frame) {
     const int64_t count = CommonCount(frame, S::kSchema.num_inputs + S::kSchema.num_outputs);
     sdk::ParallelFor(frame->host, 0, count, kGrain, Range{functor, frame});
@@ -193,26 +213,26 @@ struct ElementwiseWork<S, F, Types<R...>, Types<A...>, Types<V...>> {
     void Over(int64_t begin, int64_t end, std::index_sequence<O...>, std::index_sequence<I...>,
               std::index_sequence<K...>) const {
       Piece(functor, begin, end, OperandOf<R>{DataOf<R>(frame, ResultTensor<S>(O))}...,
-            OperandOf<A>{DataOf<A>(frame, I)}...,
+            OperandOf<InMemory<A>>{DataOf<InMemory<A>>(frame, I)}...,
             V::Read(*sdk::Element(frame->attrs, frame->attr_size, K))...);
     }
   };
   static void Piece(const F& functor, int64_t begin, int64_t end, OperandOf<R>... to,
-                    OperandOf<A>... from, typename V::type... attrs) {
+                    OperandOf<InMemory<A>>... from, typename V::type... attrs) {
     if constexpr (!kConverts) {
       Loop::Run(functor, end - begin, (to.data + begin)..., (from.data + begin)..., attrs...);
     } else {
       for (int64_t at = begin; at < end; at += kBlock) {
         const int64_t count = end - at < kBlock ? end - at : kBlock;
         Block(functor, at, count, to..., from..., attrs..., typename OperandOf<R>::Room()...,
-              typename OperandOf<A>::Room()...);
+              typename OperandOf<InMemory<A>>::Room()...);
       }
     }
   }
   static void Block(const F& functor, int64_t at, int64_t count, OperandOf<R>... to,
-                    OperandOf<A>... from, typename V::type... attrs,
+                    OperandOf<InMemory<A>>... from, typename V::type... attrs,
                     typename OperandOf<R>::Room&&... to_room,
-                    typename OperandOf<A>::Room&&... from_room) {
+                    typename OperandOf<InMemory<A>>::Room&&... from_room) {
     Loop::Run(functor, count, to.Target(at, to_room)..., from.Load(at, count, from_room)...,
               attrs...);
     static_cast<void>((to.Store(at, count, to_room), ...));

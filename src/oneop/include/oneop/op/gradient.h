@@ -130,6 +130,25 @@ class GradientSender {
     const int32_t grads = value.kind == GradValue::kOutputGrad ? frame_->num_output_tensors : 0;
     return {arg.first + grads, arg.count};
   }
+  // An attribute of 32 bits of the called op may get one of 64 bits: its value must fit.
+  ONEOP_COLD static void CheckFits(const oneop_attr& attr, const GradStep& step) {
+    const bool fits =
+        attr.type == ONEOP_ATTR_INT32 ? static_cast<int32_t>(attr.value.i) == attr.value.i
+        : attr.type == ONEOP_ATTR_FLOAT
+            ? __builtin_isinf(static_cast<float>(attr.value.f)) == __builtin_isinf(attr.value.f)
+            : true;
+    if (!fits) {
+      std::string value;
+      if (attr.type == ONEOP_ATTR_INT32) {
+        sdk::AppendInt(&value, attr.value.i);
+      } else {
+        sdk::AppendDouble(&value, attr.value.f);
+      }
+      Refuse({"attribute \"", attr.name, "\" is ", value,
+              ", which does not fit the attribute of type ", AttrTypeText(attr.type), " of op \"",
+              step.op, "\" in its gradient"});
+    }
+  }
   ONEOP_COLD int32_t SendStep(const GradStep& step) {
     sdk::Arena arena;
     int32_t num_inputs = 0;
@@ -157,6 +176,7 @@ class GradientSender {
         attrs[i] = *sdk::Element(frame_->attrs, frame_->attr_size, attr.forward);
         if (attr.type != 0) {
           sdk::ConvertNumber(&attrs[i], static_cast<::oneflow::AttrType>(attr.type));
+          CheckFits(attrs[i], step);
         }
         if (frame_->reads != nullptr) {
           frame_->reads->attrs |= uint64_t{1} << attr.forward;

@@ -212,7 +212,14 @@ class GradientParser : GradientNames {
       }
     } else if (takes_none && text == "None") {
       value.literal.type = ONEOP_ATTR_NONE;
-    } else if (!DefaultReader(text).Read(attr.type, &value.literal)) {
+    } else if (DefaultReader reader(text); !reader.Read(attr.type, &value.literal)) {
+      if (reader.is_too_large()) {
+        return Fail(text, {text, reader.problem(), AttrTypeText(attr.type), ", that of \"",
+                           attr.name, "\" of the called op"});
+      }
+      if (EndsInText(text)) {
+        return Fail(text, {"the text of a str does not end; expected another ", text.substr(0, 1)});
+      }
       Names names(text);
       for (int i = 0; i < schema_.num_attrs; ++i) {
         names.Add(schema_.attrs[i].name);

@@ -32,8 +32,8 @@ class Infer {
     const oneop_tensor& tensor = Input(name, 0);
     const int64_t from_front = axis < 0 ? axis + tensor.ndim : axis;
     if (from_front < 0 || from_front >= tensor.ndim) {
-      Refuse(frame_, {"there is no axis ", sdk::Digits(axis), " in \"", name, "\" of shape ",
-                      ShapeText(tensor)});
+      Refuse({"there is no axis ", sdk::Digits(axis), " in \"", name, "\" of shape ",
+              ShapeText(tensor)});
     }
     return tensor.shape[from_front];
   }
@@ -46,7 +46,7 @@ class Infer {
   }
   void check(bool holds, std::string_view otherwise) const {
     if (!holds) {
-      Refuse(frame_, {otherwise});
+      Refuse({otherwise});
     }
   }
   // The dtype is that of the first input unless it is named.
@@ -57,6 +57,11 @@ class Infer {
   void set(std::string_view name, const ::oneflow::Shape& shape, ::oneflow::DataType dtype,
            int32_t index = 0) const {
     PutOutput(Output(name, index), shape.ptr(), static_cast<int32_t>(shape.NumAxes()), dtype);
+  }
+  // The dtype is that of a C++ type, as in .kernel<int64_t>.
+  template <class T>
+  void set(std::string_view name, const ::oneflow::Shape& shape, int32_t index = 0) const {
+    set(name, shape, ::oneflow::GetDataType<T>::value, index);
   }
   void set_like(std::string_view name, std::string_view input) const {
     set(name, shape(input), dtype(input));
@@ -72,29 +77,65 @@ class Infer {
   oneop_frame* frame_;
 };
 
+// Inputs that were not given are skipped.
 ONEOP_COLD inline void CheckOneShape(const oneop_frame* frame) {
-  const oneop_tensor& first = *sdk::TensorAt(frame, 0);
-  for (int32_t i = 1; i < frame->num_input_tensors; ++i) {
-    const oneop_tensor& other = *sdk::TensorAt(frame, i);
-    if (!HaveOneShape(first, other)) {
-      const char* names[] = {sdk::ArgAt(frame, frame->inputs, 0)->name,
-                             sdk::ArgAt(frame, frame->inputs, i)->name};
-      Refuse(frame, {"expected inputs of one shape, found \"", names[0], "\" of ", ShapeText(first),
-                     " and \"", names[1], "\" of ", ShapeText(other),
-                     "\n  expand them before the call: torch.broadcast_tensors(", names[0], ", ",
-                     names[1], ")"});
+  const oneop_arg* first = nullptr;
+  for (int32_t i = 0; i != frame->num_inputs; ++i) {
+    const oneop_arg* arg = sdk::ArgAt(frame, frame->inputs, i);
+    first = first == nullptr && arg->count != 0 ? arg : first;
+    for (int32_t k = 0; k != arg->count; ++k) {
+      const oneop_tensor& wanted = *sdk::TensorAt(frame, first->first);
+      const oneop_tensor& found = *sdk::TensorAt(frame, arg->first + k);
+      if (!HaveOneShape(wanted, found)) {
+        Refuse({"expected inputs of one shape, found \"", first->name, "\" of ", ShapeText(wanted),
+                " and \"", arg->name, "\" of ", ShapeText(found),
+                "\n  expand them before the call: torch.broadcast_tensors(", first->name, ", ",
+                arg->name, ")"});
+      }
     }
   }
 }
 
+// The dtypes of a rule are those of arguments, which may be lists or absent.
+inline bool Holds(const DtypeRule& rule, const oneop_frame* frame) {
+  for (int32_t i = 0; i != frame->num_inputs; ++i) {
+    const oneop_arg* arg = sdk::ArgAt(frame, frame->inputs, i);
+    for (int32_t k = 0; k != arg->count; ++k) {
+      if (sdk::TensorAt(frame, arg->first + k)->dtype != rule.inputs[i]) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
 ONEOP_COLD inline void PutDtypes(const OpRecord& record, const oneop_frame* frame) {
   for (const DtypeRule* rule = record.dtypes; rule != nullptr; rule = rule->next) {
-    bool holds = true;
-    for (int32_t i = 0; i != frame->num_input_tensors; ++i) {
-      holds = holds && sdk::TensorAt(frame, i)->dtype == rule->inputs[i];
+    const bool holds = Holds(*rule, frame);
+    for (int32_t i = 0; holds && i != frame->num_outputs; ++i) {
+      const oneop_arg* arg = sdk::ArgAt(frame, frame->outputs, i);
+      for (int32_t k = 0; k != arg->count; ++k) {
+        sdk::TensorAt(frame, arg->first + k)->dtype = rule->outputs[i];
+      }
     }
-    for (int32_t i = 0; holds && i != frame->num_output_tensors; ++i) {
-      sdk::TensorAt(frame, frame->num_input_tensors + i)->dtype = rule->outputs[i];
+  }
+}
+
+// The author's function must set every output: what it leaves out would keep the shape that the
+// host happened to put there.
+ONEOP_COLD inline void RunInfer(const OpRecord& record, oneop_frame* frame) {
+  constexpr int32_t kNotSet = -1;
+  for (int32_t i = 0; i != frame->num_output_tensors; ++i) {
+    sdk::TensorAt(frame, frame->num_input_tensors + i)->ndim = kNotSet;
+  }
+  Infer context(frame);
+  record.infer(context);
+  for (int32_t i = 0; i != frame->num_outputs; ++i) {
+    const oneop_arg* arg = sdk::ArgAt(frame, frame->outputs, i);
+    for (int32_t k = 0; k != arg->count; ++k) {
+      if (sdk::TensorAt(frame, arg->first + k)->ndim == kNotSet) {
+        Refuse({"its .infer function did not set output \"", arg->name, "\", tensor ",
+                sdk::Digits(k), "\n  call ctx.set(\"", arg->name, "\", shape, dtype)"});
+      }
     }
   }
 }
@@ -103,12 +144,11 @@ ONEOP_COLD inline int32_t InferOutputs(void* self, oneop_frame* frame, oneop_sta
   const OpRecord& record = *static_cast<OpRecord*>(self);
   try {
     sdk::NoteDescRead(frame);
-    if (record.is_elementwise) {
+    if (record.is_elementwise || record.has_one_shape) {
       CheckOneShape(frame);
     }
     if (record.infer) {
-      Infer context(frame);
-      record.infer(context);
+      RunInfer(record, frame);
     } else if (record.axes != nullptr) {
       BoundAxes(*record.axes, frame).PutOutputs(sdk::TensorAt(frame, 0)->dtype);
     } else if (frame->num_input_tensors != 0) {

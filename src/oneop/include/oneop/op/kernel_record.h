@@ -20,6 +20,8 @@ struct KernelRecord {
   oneop_kernel_def def{};
   sdk::PointerList facts{};
   std::string predicate;
+  int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};  // the dtypes of the arguments
+  const KernelRecord* next = nullptr;                           // of this op
 };
 
 ONEOP_COLD inline void AddFact(KernelRecord* kernel, int32_t kind, int32_t value, const char* arg,
@@ -55,6 +57,40 @@ ONEOP_COLD inline int32_t IsMatched(void* self, oneop_frame* frame, int32_t* mat
     }
   }
   return ONEOP_OK;
+}
+
+// Two kernels for one device and the same dtypes of inputs: no call could choose between them.
+ONEOP_COLD inline void CheckAlone(const OpRecord& op, const KernelRecord& kernel, int32_t device,
+                                  const int32_t* ins) {
+  for (const KernelRecord* other = op.kernels; other != nullptr; other = other->next) {
+    if (other->predicate == kernel.predicate) {
+      std::string dtypes;
+      for (int i = 0; i < op.schema->num_inputs; ++i) {
+        dtypes.append(i == 0 ? "" : ", ").append(DtypeText(ins[i]));
+      }
+      op.Mistake({"two of its kernels are for ", device == ONEOP_DEVICE_CPU ? "the CPU" : "CUDA",
+                  " and inputs of (", dtypes,
+                  ")\n  name each dtype once in .elementwise, .rows and "
+                  ".kernel; kernels that differ in their outputs alone are not possible"});
+    }
+  }
+}
+
+// The dtypes of a call are those that the kernel reads and writes. Which kernel runs is chosen by
+// the inputs, so what inference says of the outputs has to be compared here, once for each call.
+inline void CheckDtypes(const KernelRecord& kernel, const oneop_frame* frame) {
+  for (int32_t i = 0; i != frame->num_inputs; ++i) {
+    const oneop_arg* arg = sdk::ArgAt(frame, frame->inputs, i);
+    for (int32_t k = 0; k != arg->count; ++k) {
+      CheckDtype(*sdk::TensorAt(frame, arg->first + k), kernel.ins[i], "input", arg->name);
+    }
+  }
+  for (int32_t i = 0; i != frame->num_outputs; ++i) {
+    const oneop_arg* arg = sdk::ArgAt(frame, frame->outputs, i);
+    for (int32_t k = 0; k != arg->count; ++k) {
+      CheckDtype(*sdk::TensorAt(frame, arg->first + k), kernel.outs[i], "output", arg->name);
+    }
+  }
 }
 
 using ComputeFn = int32_t (*)(void*, oneop_frame*, void*, const void*, oneop_status*);
@@ -94,15 +130,25 @@ ONEOP_COLD inline KernelRecord* NewKernel(OpRecord* op, int32_t device, const in
   def.always_compute = [](void*) -> int32_t { return 0; };
   def.compute = compute;
   sdk::library.kernels.Add(&def);
-  ++op->num_kernels;
+  for (int i = 0; i < kMostArguments; ++i) {
+    kernel->ins[i] = ins[i];
+    kernel->outs[i] = outs[i];
+  }
+  CheckAlone(*op, *kernel, device, ins);
+  kernel->next = op->kernels;
+  op->kernels = kernel;
   return kernel;
 }
 
-// The callback of a kernel whose work is Work::Run(functor, frame).
+// The callback of a kernel whose work is Work::Run(functor, frame). kHasTypes: it takes tensors of
+// the dtypes that it is registered for, and does not ask for them itself.
 template <class Work, class F>
 int32_t Compute(void* self, oneop_frame* frame, void*, const void*, oneop_status* status) {
   const KernelRecord* kernel = static_cast<KernelRecord*>(self);
   try {
+    if constexpr (Work::kHasTypes) {
+      CheckDtypes(*kernel, frame);
+    }
     Work::Run(*static_cast<const F*>(kernel->functor), frame);
     return ONEOP_OK;
   } catch (...) {

@@ -14,6 +14,7 @@
 #pragma implementation "kernel_record.h"
 #pragma implementation "log.h"
 #pragma implementation "mistake.h"
+#pragma implementation "narrowing.h"
 #pragma implementation "number.h"
 #pragma implementation "parse_schema.h"
 #pragma implementation "plan.h"

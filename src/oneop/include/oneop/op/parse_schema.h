@@ -176,6 +176,10 @@ class SchemaParser {
     if (cursor_.Take("=")) {
       attr->has_default = true;
       attr->default_text = cursor_.Rest();
+      if (EndsInText(attr->default_text)) {
+        return Refuse("the text of a str does not end; expected another quotation mark",
+                      attr->default_text);
+      }
       if (attr->default_text == "None" && !attr->is_optional) {
         return Refuse("only an optional attribute may be None; write a ? after its type", part);
       }

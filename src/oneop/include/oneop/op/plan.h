@@ -72,6 +72,15 @@ ONEOP_COLD inline void UnfitFunctor(const OpRecord& op, std::string_view form,
   op.Mistake({"the functor of .", form, " does not fit the schema\n    ", schema.text,
               "\n  it must take ", what, ":\n    [](", names, ") { ... }"});
 }
+// `number` counts the inputs and then the attributes.
+ONEOP_COLD inline void NarrowFunctor(const OpRecord& op, std::string_view form, int number) {
+  const Schema& schema = *op.schema;
+  const int attr = number - schema.num_inputs;
+  const std::string_view name = attr < 0 ? schema.inputs[number].name : schema.attrs[attr].name;
+  op.Mistake({"the functor of .", form, " takes \"", name,
+              "\" as a type that cannot hold its values\n    ", schema.text, "\n  write auto ",
+              name, ", or a type as wide as that of the ", attr < 0 ? "elements" : "schema"});
+}
 ONEOP_COLD inline void WrongResults(const OpRecord& op, int wanted) {
   op.Mistake({"the functor of .elementwise does not fit the schema\n    ", op.schema->text,
               "\n  it must return ", sdk::Digits(wanted), wanted == 1 ? " result" : " results",

@@ -15,6 +15,7 @@ namespace op {
 class Infer;
 struct AxesRule;
 struct GradientRule;
+struct KernelRecord;
 
 // Outputs whose dtypes differ from that of the first input, by the dtypes of the inputs.
 struct DtypeRule {
@@ -36,15 +37,17 @@ struct OpRecord {
   Place place;
   oneop_op_def def{};
   sdk::PointerList inputs{}, outputs{}, attrs{};
-  bool is_same_shape = false;   // outputs are like the first input
-  bool is_elementwise = false;  // and so are the other inputs
+  bool says_outputs = false;    // .same_shape() or .infer() was called
+  bool has_one_shape = false;   // all inputs have the shape of the first: .same_shape()
+  bool is_elementwise = false;  // and the outputs too
+  bool is_rows = false;
   const AxesRule* axes = nullptr;
   sdk::KeptFn<void(Infer&)> infer;
   const DtypeRule* dtypes = nullptr;
   const SbpRule* sbp = nullptr;
   const char* gradient_text = nullptr;
   bool has_no_gradient[kMostArguments] = {};  // of an input: `dx = None`
-  int32_t num_kernels = 0;
+  const KernelRecord* kernels = nullptr;      // the last one first
   const OpRecord* next = nullptr;
 
   ONEOP_COLD void Mistake(std::initializer_list<std::string_view> pieces) const {
@@ -66,6 +69,15 @@ ONEOP_COLD inline const oneop_arg_def* NewArg(const TensorArg& arg) {
                            0};
 }
 
+ONEOP_COLD inline std::string_view AttrTypeText(int type) {
+  for (const AttrTypeName& known : kAttrTypes) {
+    if (known.type == type) {
+      return known.name;
+    }
+  }
+  return "an unknown one";
+}
+
 ONEOP_COLD inline void AddAttr(OpRecord* record, const AttrArg& arg) {
   auto* attr = new oneop_attr_def{};
   attr->size = sizeof *attr;
@@ -76,14 +88,10 @@ ONEOP_COLD inline void AddAttr(OpRecord* record, const AttrArg& arg) {
                 (arg.is_positional ? ONEOP_ATTRDEF_POSITIONAL : 0);
   attr->default_value.name = attr->name;
   const bool is_none = arg.is_optional && arg.default_text == "None";  // ONEOP_ATTR_NONE is zero
-  if (arg.has_default && !is_none &&
-      !DefaultReader(arg.default_text).Read(arg.type, &attr->default_value)) {
-    std::string_view type;
-    for (const AttrTypeName& known : kAttrTypes) {
-      type = type.empty() && known.type == arg.type ? known.name : type;
-    }
+  DefaultReader reader(arg.default_text);
+  if (arg.has_default && !is_none && !reader.Read(arg.type, &attr->default_value)) {
     record->Mistake({"cannot read its schema", Pointed(record->schema->text, arg.default_text),
-                     "\n  ", arg.default_text, " is no literal of type ", type});
+                     "\n  ", arg.default_text, reader.problem(), AttrTypeText(arg.type)});
   }
   record->attrs.Add(attr);
 }
@@ -136,10 +144,9 @@ ONEOP_COLD inline OpRecord* NewRecord(const Schema* schema, Place place) {
   return record;
 }
 
-// What is wrong with the use of an op is said with the op's name.
-[[noreturn]] ONEOP_COLD inline void Refuse(const oneop_frame* frame,
-                                           std::initializer_list<std::string_view> pieces) {
-  sdk::ThrowText(ONEOP_ERROR_VALUE, {"op \"", frame->op_type_name, "\": ", sdk::Join(pieces)});
+// What is wrong with the use of an op. The host puts the op's name in front of it.
+[[noreturn]] ONEOP_COLD inline void Refuse(std::initializer_list<std::string_view> pieces) {
+  sdk::ThrowText(ONEOP_ERROR_VALUE, {sdk::Join(pieces)});
 }
 
 ONEOP_COLD inline std::string ShapeText(const oneop_tensor& tensor) {
@@ -149,6 +156,15 @@ ONEOP_COLD inline std::string ShapeText(const oneop_tensor& tensor) {
     sdk::AppendInt(&text, tensor.shape[i]);
   }
   return text.append(tensor.ndim == 1 ? ",)" : ")");
+}
+
+ONEOP_COLD inline std::string_view DtypeText(int32_t code) {
+  for (const DtypeName& known : kDtypes) {
+    if (known.code == code) {
+      return known.name;
+    }
+  }
+  return "an unknown dtype";
 }
 
 inline bool HaveOneShape(const oneop_tensor& a, const oneop_tensor& b) {
@@ -161,6 +177,19 @@ inline bool HaveOneShape(const oneop_tensor& a, const oneop_tensor& b) {
     }
   }
   return true;
+}
+
+// Exact, unlike OneFlow's dptr<T>, for which unsigned char means bytes.
+[[noreturn]] ONEOP_COLD inline void ThrowDtype(const oneop_tensor& tensor, int32_t wanted,
+                                               const char* side, const char* name) {
+  sdk::ThrowText(ONEOP_ERROR_TYPE, {side, " \"", name, "\": the kernel takes elements of ",
+                                    DtypeText(wanted), ", found ", DtypeText(tensor.dtype)});
+}
+inline void CheckDtype(const oneop_tensor& tensor, int32_t wanted, const char* side,
+                       const char* name) {
+  if (!ONEOP_LIKELY(tensor.dtype == wanted)) {
+    ThrowDtype(tensor, wanted, side, name);
+  }
 }
 
 // Writes what inference found out about an output; its strides are contiguous.

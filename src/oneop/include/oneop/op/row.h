@@ -3,6 +3,7 @@
 #define ONEOP_OP_ROW_H_
 
 #include "oneop/op/math/functions.h"
+#include "oneop/sdk/frame.h"
 
 ONEOP_OP_INTERFACE
 
@@ -57,6 +58,19 @@ ONEOP_INLINE N Reduce(int64_t length, N start, const Value& value, const Join& j
   return lanes[0];
 }
 
+// Rows that are walked through together have one length; compared once, before the loop.
+[[noreturn]] ONEOP_COLD inline void ThrowLengths(const char* function, int64_t wanted,
+                                                 int64_t found) {
+  sdk::ThrowText(ONEOP_ERROR_VALUE, {"its functor gives ", function,
+                                     "() rows of different lengths: ", sdk::Digits(wanted), " and ",
+                                     sdk::Digits(found)});
+}
+ONEOP_INLINE void CheckLength(const char* function, int64_t wanted, int64_t found) {
+  if (!ONEOP_LIKELY(wanted == found)) {
+    ThrowLengths(function, wanted, found);
+  }
+}
+
 }  // namespace op
 
 // The sum of fn(x[i]), or of the elements: sum(x, [](auto v) { return v * v; }).
@@ -73,6 +87,7 @@ ONEOP_INLINE auto sum(const Row<T>& x) {
 }
 template <class T, class U>
 ONEOP_INLINE auto dot(const Row<T>& x, const Row<U>& y) {
+  op::CheckLength("dot", x.length, y.length);
   using N = typename Row<T>::Element;
   return op::Reduce(
       x.length, N(0), [&](int64_t i) { return N(x.elements[i] * y.elements[i]); },
@@ -96,6 +111,7 @@ ONEOP_INLINE auto min(const Row<T>& x) {
 // y[i] = fn(x[i], ...) for rows of one length; vectorised as .elementwise is.
 template <class T, class F, class... Rest>
 ONEOP_INLINE void map(const Row<T>& y, const F& fn, const Row<Rest>&... x) {
+  static_cast<void>((op::CheckLength("map", y.length, x.length), ...));
 #if !defined(__CUDACC__)
 #pragma GCC ivdep
 #endif

@@ -113,6 +113,22 @@ constexpr std::string_view kOutputNames[] = {"out0", "out1", "out2", "out3",
                                              "out4", "out5", "out6", "out7"};
 constexpr int kNumNames = 8;
 
+// Whether a text stops inside of quotes.
+constexpr bool EndsInText(std::string_view text) {
+  char quote = '\0';
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quote == '\0') {
+      quote = c == '"' || c == '\'' ? c : quote;
+    } else if (c == '\\') {
+      ++at;
+    } else if (c == quote) {
+      quote = '\0';
+    }
+  }
+  return quote != '\0';
+}
+
 // Walks through a text.
 struct Cursor {
   std::string_view text;

@@ -27,9 +27,6 @@ struct ArgumentOf {
   static type Make(const oneop_frame* frame) {
     const oneop_arg* arg = sdk::ArgAt(frame, kSide == sdk::kInput ? frame->inputs : frame->outputs,
                                       static_cast<int32_t>(kIndex));
-    for (int32_t i = 0; i != arg->count; ++i) {
-      sdk::CheckTensorType<Element>(sdk::TensorAt(frame, arg->first + i), "View");
-    }
     if constexpr (kIsList) {
       return Views<Element>(frame, arg);
     } else {
@@ -104,6 +101,7 @@ struct TypedWork<F, T, Types<Arg...>> {
   }
   static constexpr int kForm = Choose();
   static constexpr bool kFits = kForm >= 0;
+  static constexpr bool kHasTypes = kForm != 4;
 
   static void Run(const F& functor, oneop_frame* frame) {
     Call call(frame);

@@ -125,23 +125,36 @@ struct RealOfTypes;
 template <class... T>
 struct RealOfTypes<Types<T...>> : RealOf<T...> {};
 
+// A float32 attribute is a number of 32 bits, in whatever type it is then used: OneFlow's
+// Attr<float> and a functor of doubles see the same value.
+ONEOP_BOTH double HeldValue(const oneop_attr& attr) {
+  return attr.type == ONEOP_ATTR_FLOAT ? static_cast<double>(static_cast<float>(attr.value.f))
+                                       : attr.value.f;
+}
+
 // The type of an attribute for a functor, by its code.
+// Held: the number type of its values, which may be narrower than `type`; void for other kinds.
+template <int kType, class T>
+using HeldType = std::conditional_t<kType == ONEOP_ATTR_FLOAT, float,
+                                    std::conditional_t<std::is_arithmetic_v<T>, T, void>>;
 template <int kType, class R>
 struct AttrOf {
   using type = const oneop_attr*;  // of a kind that has no simpler form
+  using Held = void;
   static type Read(const oneop_attr& attr) { return &attr; }
 };
 #define ONEOP_OP_ATTR(code, cpp, value_of)                        \
   template <class R>                                              \
   struct AttrOf<code, R> {                                        \
     using type = cpp;                                             \
+    using Held = HeldType<code, type>;                            \
     static type Read(const oneop_attr& attr) { return value_of; } \
   };
 #define ONEOP_OP_LIST(T) {static_cast<const T*>(attr.value.list.data), attr.value.list.count}
 ONEOP_OP_ATTR(ONEOP_ATTR_INT32, int32_t, static_cast<int32_t>(attr.value.i))
 ONEOP_OP_ATTR(ONEOP_ATTR_INT64, int64_t, attr.value.i)
 ONEOP_OP_ATTR(ONEOP_ATTR_BOOL, bool, attr.value.i != 0)
-ONEOP_OP_ATTR(ONEOP_ATTR_FLOAT, R, static_cast<R>(attr.value.f))
+ONEOP_OP_ATTR(ONEOP_ATTR_FLOAT, R, static_cast<R>(HeldValue(attr)))
 ONEOP_OP_ATTR(ONEOP_ATTR_DOUBLE, R, static_cast<R>(attr.value.f))
 ONEOP_OP_ATTR(ONEOP_ATTR_DTYPE, ::oneflow::DataType, static_cast<::oneflow::DataType>(attr.value.i))
 ONEOP_OP_ATTR(ONEOP_ATTR_SHAPE, List<int64_t>, (List<int64_t> ONEOP_OP_LIST(int64_t)))
@@ -154,6 +167,7 @@ ONEOP_OP_ATTR(ONEOP_ATTR_LIST_DOUBLE, List<double>, (List<double> ONEOP_OP_LIST(
 template <class R>
 struct AttrOf<ONEOP_ATTR_STRING, R> {
   using type = std::string_view;
+  using Held = void;
   static type Read(const oneop_attr& attr) {
     return {static_cast<const char*>(attr.value.list.data),
             static_cast<size_t>(attr.value.list.count)};
@@ -163,6 +177,7 @@ struct AttrOf<ONEOP_ATTR_STRING, R> {
 template <class Reader>
 struct OptionalAttrOf {
   using type = std::optional<typename Reader::type>;
+  using Held = typename Reader::Held;
   static type Read(const oneop_attr& attr) {
     return attr.type == ONEOP_ATTR_NONE ? type() : type(Reader::Read(attr));
   }

@@ -96,6 +96,11 @@ ONEOP_OP_STORAGE(::nv_bfloat16, Bfloat16ToFloat, FloatToBfloat16)
 template <class T>
 using ComputeType = typename Storage<T>::Compute;
 
+// As what elements are read. A byte of a bool tensor may be neither 0 nor 1 (uint8.view(bool) in
+// torch), which no C++ bool is; a byte becomes a bool by comparing it with 0.
+template <class T>
+using InMemory = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
+
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
 
