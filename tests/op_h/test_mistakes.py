@@ -50,7 +50,7 @@ CASES = [
     ("f(Tensor x, *, float k=1e999) -> Tensor", "1e999 does not fit type float"),
     ("f(Tensor x, *, float32 k=1e50) -> Tensor", "1e50 does not fit type float32"),
     ("f(Tensor x, *, float32? k=-1e39) -> Tensor", "-1e39 does not fit type float32"),
-    ("f(Tensor x, *, float[] k=[0, 1e50]) -> Tensor", "[0, 1e50] does not fit type float[]"),
+    ("f(Tensor x, *, float32[] k=[0, 1e50]) -> Tensor", "[0, 1e50] does not fit type float32[]"),
     ("f(Tensor x, *, int k=010) -> Tensor", "010 is no literal of type int"),
     ("f(Tensor x, *, str k='abc) -> Tensor", "the text of a str does not end; expected another quotation mark"),
     ('f(Tensor x, *, str k="a\\", int j=1) -> Tensor', "the text of a str does not end; expected another"),

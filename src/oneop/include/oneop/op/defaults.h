@@ -95,7 +95,8 @@ class DefaultReader {
           return is_read;
         });
       case ONEOP_ATTR_LIST_DOUBLE:
-        return List<double>(&attr->value.list, [this](double* to) { return Real(to); });
+        return List<double>(&attr->value.list,
+                            [this](double* to) { return Real(ONEOP_ATTR_DOUBLE, to); });
       case ONEOP_ATTR_LIST_DTYPE:
         return List<int32_t>(&attr->value.list, [this](int32_t* to) {
           int64_t wide = 0;
