@@ -1,4 +1,5 @@
-// The functions of oneop/op.h that are no templates; see sdk/sdk_functions.cpp. Those of the SDK are there.
+// The functions of oneop/op.h that are no templates; see sdk/sdk_functions.cpp. Those of the SDK
+// are there.
 #pragma implementation "axes.h"
 #pragma implementation "builder.h"
 #pragma implementation "call.h"

@@ -30,10 +30,10 @@
 
 // Functions of the SDK that are no templates are compiled once for a compiler and its flags, in
 // sdk_functions.cpp and op_functions.cpp, and not in every source of every library: they were half
-// of what the compiler did for a library of one op. `oneop.build` defines the macros below and links
-// those objects. GCC's `#pragma interface` then keeps the inline functions of the header it stands
-// in, to be inlined, but emits none of them. Without the macros (clang, nvcc, a build by hand) the
-// headers are enough.
+// of what the compiler did for a library of one op. `oneop.build` defines the macros below and
+// links those objects. GCC's `#pragma interface` then keeps the inline functions of the header it
+// stands in, to be inlined, but emits none of them. Without the macros (clang, nvcc, a build by
+// hand) the headers are enough.
 #if defined(ONEOP_SDK_APART)
 #define ONEOP_INTERFACE _Pragma("interface")
 #else

@@ -1,5 +1,5 @@
-// The functions of the SDK's headers that are no templates; config.h says why. Headers are named without
-// their folders: that is how GCC compares them.
+// The functions of the SDK's headers that are no templates; config.h says why. Headers are named
+// without their folders: that is how GCC compares them.
 #pragma implementation "attr_value.h"
 #pragma implementation "batch_axis_context.h"
 #pragma implementation "check.h"
