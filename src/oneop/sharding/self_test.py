@@ -6,6 +6,7 @@ the steps that `dtensor.py` takes: on the strategy's path and on that of a handl
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -69,9 +70,7 @@ def self_test() -> str:
 
 def try_call() -> str:
     """Call an op that exists for this test only, with a DTensor; return what is wrong with the result, or nothing."""
-    library: Any = torch.library.Library("oneop_self_test", "FRAGMENT")  # type: ignore[no-untyped-call]
-    library.define("times(Tensor x, *, int by=2) -> Tensor")
-    library.impl("times", lambda x, by=2: x * by, "CompositeExplicitAutograd")
+    _define_times()
     overload = torch.ops.oneop_self_test.times.default
     dispatcher = DTensor._op_dispatcher
     propagator = dispatcher.sharding_propagator
@@ -94,6 +93,15 @@ def try_call() -> str:
         dispatcher._custom_op_handlers.pop(overload, None)
         propagator.op_strategy_funcs.pop(overload, None)
     return ""
+
+
+@functools.cache
+def _define_times() -> torch.library.Library:
+    """Define the op, and keep it: torch 2.11 crashes if one of the same name is called after the first one is gone."""
+    library: Any = torch.library.Library("oneop_self_test", "FRAGMENT")  # type: ignore[no-untyped-call]
+    library.define("times(Tensor x, *, int by=2) -> Tensor")
+    library.impl("times", lambda x, by=2: x * by, "CompositeExplicitAutograd")
+    return library  # type: ignore[no-any-return]
 
 
 def _spec() -> DTensorSpec:

@@ -29,7 +29,7 @@ from oneop.jobs.planning.schema import (
     out_variant,
     tensors_of,
 )
-from oneop.jobs.planning.trace import TracedJob
+from oneop.jobs.planning.trace import TracedJob, cannot_hold
 from oneop.runtime.core import core
 from oneop.runtime.dtype_numbers import dtypes_of
 
@@ -110,11 +110,8 @@ class _Planner:
             elif node.op == "get_attr":
                 value = getattr(self.traced.graph, node.target)
                 if not isinstance(value, torch.Tensor):
-                    raise ArgumentError(
-                        f'job "{self.traced.name}": a plan cannot hold the {type(value).__name__} that '
-                        f"{' and '.join(str(user.target) for user in node.users)} is given\n"
-                        "  random ops of a job draw from torch's default generator: torch.manual_seed"
-                    )
+                    users = " and ".join(str(user.target) for user in node.users)
+                    raise cannot_hold(self.traced.name, type(value).__name__, users)
                 self.constants[node] = value
                 self.buffer_of[node] = Buffer("constant", _nbytes(value), -1, FOREVER)
             elif node.op == "call_function":

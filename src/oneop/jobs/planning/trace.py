@@ -118,8 +118,18 @@ def trace_job(request: TraceRequest, draft: Draft) -> TracedJob:
             "  compute it outside the job, or use an op of fixed shape such as torch.where"
         ) from error
     except Exception as error:
+        if isinstance(error, NotImplementedError) and "torch._C.Generator" in str(error):  # torch 2.11 traces none
+            raise cannot_hold(name, "Generator", "an op of torch") from error
         error.add_note(f'while tracing job "{name}"')
         raise
+
+
+def cannot_hold(job: str, kind: str, users: str) -> ArgumentError:
+    """Return the error for an object that is no tensor and given to ops."""
+    return ArgumentError(
+        f'job "{job}": a plan cannot hold the {kind} that {users} is given\n'
+        "  random ops of a job draw from torch's default generator: torch.manual_seed"
+    )
 
 
 def _trace(request: TraceRequest, draft: Draft) -> TracedJob:

@@ -19,7 +19,7 @@ ONEOP_INLINE double FractionOf(double product) {
 }
 // The same where the product may be so large that it has none.
 ONEOP_INLINE double FractionOfAny(double product) {
-  return MagnitudeOf(product) < 0x4330000000000000 ? FractionOf(product) : 0.0;
+  return __builtin_fabs(product) < 0x1p52 ? FractionOf(product) : 0.0;
 }
 
 struct Angle {
