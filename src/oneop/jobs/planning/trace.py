@@ -119,7 +119,7 @@ def trace_job(request: TraceRequest, draft: Draft) -> TracedJob:
         ) from error
     except Exception as error:
         if isinstance(error, NotImplementedError) and "torch._C.Generator" in str(error):  # torch 2.11 traces none
-            raise cannot_hold(name, "Generator", "an op of torch") from error
+            raise cannot_hold(name, "Generator", "it") from error
         error.add_note(f'while tracing job "{name}"')
         raise
 
