@@ -21,6 +21,7 @@ from benchmarks._timing import Timing, take_turns
 OURS = "oneop.load"
 TVM_FFI = "tvm_ffi.cpp.load_inline"
 TORCH = "cpp_extension.load"
+HEADER = "g++ of one line, #include <torch/library.h>"
 
 #: name -> (imports, what is timed). `source` is the path of the edited file, `folder` is empty and its own.
 PROGRAMS = {
@@ -37,6 +38,11 @@ PROGRAMS = {
         "from torch.utils.cpp_extension import load",
         "y = load('oneop_bench_myrelu', [source], extra_cflags=['-O3'], build_directory=folder).myrelu(x)",
     ),
+    HEADER: (
+        "import subprocess; from torch.utils.cpp_extension import include_paths",
+        "y = x.relu(); subprocess.run(['g++', '-std=c++20', '-O2', '-fPIC', '-c', source, '-o', folder + '/object', "
+        "*(f'-I{path}' for path in include_paths())], check=True)",
+    ),
 }
 TEMPLATE = """
 import resource, time, torch
@@ -51,7 +57,7 @@ started, used = time.perf_counter(), cpu()
 print(cpu() - used, time.perf_counter() - started)
 assert y.tolist() == [0.0, 2.0], y
 """
-SOURCE_OF = {OURS: "myrelu.cpp", TVM_FFI: "myrelu_tvm_ffi.cpp", TORCH: "myrelu_torch.cpp"}
+SOURCE_OF = {OURS: "myrelu.cpp", TVM_FFI: "myrelu_tvm_ffi.cpp", TORCH: "myrelu_torch.cpp", HEADER: "one_line.cpp"}
 
 
 def measure(options: argparse.Namespace) -> Section:
@@ -64,13 +70,14 @@ def measure(options: argparse.Namespace) -> Section:
             quick.append(TVM_FFI)
         else:
             section.notes.append(f"{TVM_FFI} is left out: pip install apache-tvm-ffi ninja")
+        quick.append(HEADER)
         trials = {name: _Trial(name, folder) for name in (*quick, TORCH)}
         cold = take_turns({name: trials[name].cold for name in quick}, rounds=rounds)
         if options.cpp:
             cold |= take_turns({TORCH: trials[TORCH].cold}, rounds=1)
         else:
             section.notes.append(f"{TORCH} is left out: --no-cpp")
-        warm = take_turns({name: trials[name].warm for name in cold}, rounds=rounds + 2)
+        warm = take_turns({name: trials[name].warm for name in cold if name != HEADER}, rounds=rounds + 2)
     _forget_libraries()
     section.tables = [
         Table(title="cold: the source was edited", timings=list(cold.values()), base=OURS, unit="s"),
@@ -86,6 +93,7 @@ def measure(options: argparse.Namespace) -> Section:
     section.bars = [
         Bar(text="edit to first call", limit=1.5, found=ours.median, unit="s"),
         Bar(text="edit to first call, to tvm_ffi", limit=1.0, found=_ratio(ours, cold.get(TVM_FFI))),
+        Bar(text="edit to first call, to one line of torch/library.h", limit=0.25, found=_ratio(ours, cold[HEADER])),
         Bar(
             text="edit to first call, cpp_extension to ours",
             limit=20,
@@ -103,7 +111,7 @@ class _Trial:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self.text = (SOURCES / SOURCE_OF[name]).read_text()
-        self.folder = folder / name
+        self.folder = folder / SOURCE_OF[name].removesuffix(".cpp")
         self.folder.mkdir()
         self.count = 0
         self.cpu_seconds: list[float] = []
