@@ -55,6 +55,11 @@ def test_wrong_result_is_marked(op):
     assert "✗ differs" in result.table()[0]
 
 
+def test_a_reference_of_another_dtype_does_not_match(op):
+    oneop.testing.reference(op)(lambda x: op(x).double())
+    assert not bench(op, sizes=(10,), seconds=0.01).ok
+
+
 def test_products_count_operations():
     op = oneop.define("bench_mm(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", differentiable=False)
     op.register_kernel("cpu", dtypes=torch.float32)(lambda x, w: x @ w)

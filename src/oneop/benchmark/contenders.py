@@ -132,12 +132,14 @@ def _weights(result: torch.Tensor) -> torch.Tensor:
 
 
 def _matches(case: Case, expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor]) -> bool:
-    """Tell whether all results are those of the reference, and as many."""
+    """Tell whether all results are those of the reference: as many, of the same shapes and dtypes, and close."""
     hints = case.subject.hints
     tensors = case.make()
     scale = largest_value(tensors) * max(1.0, math.sqrt(max((tensor.numel() for tensor in tensors), default=1)) / 100)
     return len(expected) == len(actual) and all(
-        left.shape == right.shape and is_close(left, right, rtol=hints.rtol, atol=hints.atol, scale=scale)
+        left.shape == right.shape
+        and left.dtype == right.dtype
+        and is_close(left, right, rtol=hints.rtol, atol=hints.atol, scale=scale)
         for left, right in zip(expected, actual, strict=True)
     )
 

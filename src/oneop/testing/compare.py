@@ -65,8 +65,10 @@ def is_close(
         return True
     bound = max(TOLERANCE.get(expected.dtype, 0.0), TOLERANCE.get(actual.dtype, 0.0))
     if bound == 0.0 and rtol is None and atol is None:
-        return bool(torch.equal(expected.to(torch.float64), actual.to(torch.float64)))
-    wide = torch.complex128 if expected.is_complex() else torch.float64
+        # Integers, not through float64, which has 53 bits. Those of one dtype were compared above.
+        return expected.dtype != actual.dtype and bool(torch.equal(expected.to(torch.int64), actual.to(torch.int64)))
+    # Complex numbers on one side alone must not lose their imaginary parts here.
+    wide = torch.complex128 if expected.is_complex() or actual.is_complex() else torch.float64
     left, right = expected.to(wide), actual.to(wide)
     finite = left.abs()[torch.isfinite(left)]
     largest = float(finite.max()) if finite.numel() else 0.0
@@ -100,7 +102,7 @@ def difference(name: str, expected: torch.Tensor, actual: torch.Tensor) -> str:
     """Say where two tensors differ most: `y[0, 2] is 1.5, expected 1.0 (3 of 6 elements differ)`."""
     if expected.shape != actual.shape:
         return f"{name} is {describe(actual)}, expected {describe(expected)}"
-    wide = torch.complex128 if expected.is_complex() else torch.float64
+    wide = torch.complex128 if expected.is_complex() or actual.is_complex() else torch.float64
     left, right = expected.detach().cpu().to(wide).flatten(), actual.detach().cpu().to(wide).flatten()
     apart = ~((left == right) | (left.isnan() & right.isnan()))
     gaps = torch.where(apart, (left - right).abs().nan_to_num(nan=math.inf, posinf=math.inf), 0.0)
