@@ -115,8 +115,8 @@ def test_missing_gradient(ops, text_of, defined):
             ops.t_copy(x)
         assert text_of(raised) == (
             'op "t_copy" has no gradient, and one is needed: an input requires grad\n'
-            '  add one: REGISTER_USER_OP_GRAD("t_copy")\n'
-            "  or declare it not differentiable: .NoGrad()\n"
+            '  add one: REGISTER_USER_OP_GRAD("t_copy"), in oneop/op.h OP(...).gradient\n'
+            "  or declare it not differentiable: .NoGrad(), in oneop/op.h .no_grad()\n"
             "  or call it under torch.no_grad(), or on x.detach()\n"
             f"  defined at {defined('t_copy')}"
         )

@@ -48,7 +48,7 @@ def test_none(ops, text_of, place):
         f"    cpu         float32    {at[1]}  {dtype}\n"
         f"    any device  float32    {at[2]}  {dtype}\n"
         f"    cuda        any dtype  {at[3]}  the call is on cpu, the kernel is for cuda\n"
-        '  add one: REGISTER_USER_KERNEL("t_choice"), or convert the inputs'
+        '  add one: REGISTER_USER_KERNEL("t_choice"), in oneop/op.h OP(...).kernel, or convert the inputs'
     )
 
 
@@ -77,7 +77,7 @@ def test_no_kernel_at_all(ops, text_of):
     assert text_of(raised) == (
         'no kernel for op "t_no_kernel" on cpu, dtype float32\n  x: float32[2, 3] -> y: float32[2, 3]\n'
         "  no kernel is registered at all\n"
-        '  add one: REGISTER_USER_KERNEL("t_no_kernel"), or convert the inputs'
+        '  add one: REGISTER_USER_KERNEL("t_no_kernel"), in oneop/op.h OP(...).kernel, or convert the inputs'
     )
 
 

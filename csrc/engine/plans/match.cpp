@@ -120,8 +120,9 @@ Error no_kernel(const OpRecord& record, const Frame& frame, const std::vector<Ro
     text += "\n  registered kernels:" + table(misses);
   }
   text += "\n  add one: " +
-          (record.op->source.is_python() ? "@oneop.ops." + record.op->name + ".register_kernel(...)"
-                                         : "REGISTER_USER_KERNEL(" + op + ")") +
+          (record.op->source.is_python()
+               ? "@oneop.ops." + record.op->name + ".register_kernel(...)"
+               : "REGISTER_USER_KERNEL(" + op + "), in oneop/op.h OP(...).kernel") +
           ", or convert the inputs";
   if (abi.device_type == ONEOP_DEVICE_CUDA) {
     text += "\n  or let such calls run on the cpu, with copies: oneop.config.cpu_fallback(True)";

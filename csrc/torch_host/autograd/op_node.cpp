@@ -95,10 +95,11 @@ std::string missing_gradient_text(const std::string& op) {
   const bool is_python = record != nullptr && record->op->source.is_python();
   return "op " + in_quotes(op) +
          " has no gradient, and one is needed: an input requires grad\n  add one: " +
-         (is_python ? "@oneop.ops." + op + ".register_grad"
-                    : "REGISTER_USER_OP_GRAD(" + in_quotes(op) + ")") +
+         (is_python
+              ? "@oneop.ops." + op + ".register_grad"
+              : "REGISTER_USER_OP_GRAD(" + in_quotes(op) + "), in oneop/op.h OP(...).gradient") +
          "\n  or declare it not differentiable: " +
-         (is_python ? "define(..., differentiable=False)" : ".NoGrad()") +
+         (is_python ? "define(..., differentiable=False)" : ".NoGrad(), in oneop/op.h .no_grad()") +
          "\n  or call it under torch.no_grad(), or on "
          "x.detach()" +
          (record == nullptr ? "" : "\n  defined at " + record->op->source.text());
