@@ -14,6 +14,14 @@ from oneop.settings import settings
 ROOT = Path(__file__).parents[1]
 
 
+def test_every_page_is_in_one_of_five_drawers():
+    text = (ROOT / "docs/index.md").read_text()
+    drawers = dict(re.findall(r"^:caption: (\w+)\n:maxdepth: 1\n\n((?:\w+\n)+)```", text, re.MULTILINE))
+    assert [*drawers] == ["Tutorial", "Guides", "Reference", "Explanation", "Project"]
+    listed = sorted(" ".join(drawers.values()).split())
+    assert listed == sorted(page.stem for page in ROOT.glob("docs/*.md") if page.stem != "index")
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Build the documentation; returns the folder of its pages."""
