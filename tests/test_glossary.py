@@ -42,5 +42,5 @@ def test_order_and_completeness():
     named = (
         "op, kernel, schema, attribute, inference, gradient op, sbp, signature, split, broadcast, partial, job, plan"
     )
-    named += ", library, core, engine, host, functor, ods, fingerprint"
+    named += ", plan, library, core, engine, host, functor, ods, fingerprint"
     assert {*named.split(", ")} <= {term.lower() for term in ENTRIES}
