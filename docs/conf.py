@@ -43,10 +43,6 @@ def outside_links_as_text(app: Sphinx, name: str, source: list[str]) -> None:
         return match[1] if match[1].startswith("`") else f"`{match[1]}`"
 
     source[0] = re.sub(r"\[([^\]]+)\]\(\.\./(?!docs/)[^)]*\)", plain, source[0])
-    if name == "index":
-        listed = set(re.findall(r"^(\w+)$", source[0], re.MULTILINE))
-        others = sorted(page.stem for page in Path(__file__).parent.glob("*.md") if page.stem not in (*listed, "index"))
-        source[0] = source[0].replace("\njobs\n", "\n" + "\n".join(["jobs", *others]) + "\n")  # a new guide
 
 
 class SettingsTable(Directive):

@@ -14,6 +14,32 @@ from oneop.settings import settings
 ROOT = Path(__file__).parents[1]
 
 
+def test_every_page_is_in_one_of_five_drawers():
+    text = (ROOT / "docs/index.md").read_text()
+    drawers = dict(re.findall(r"^:caption: (\w+)\n:maxdepth: 1\n\n((?:\w+\n)+)```", text, re.MULTILINE))
+    assert [*drawers] == ["Tutorial", "Guides", "Reference", "Explanation", "Project"]
+    listed = sorted(" ".join(drawers.values()).split())
+    assert listed == sorted(page.stem for page in ROOT.glob("docs/*.md") if page.stem != "index")
+
+
+def test_forms_of_a_call_are_in_their_files():
+    rows = re.findall(r"^\|(?: \d+ \|)? `(\w+)` \| `([\w/.]+)` \|", (ROOT / "docs/calls.md").read_text(), re.MULTILINE)
+    assert len(rows) == 16
+    for form, file in rows:
+        assert re.search(rf"\b{form}\b", (ROOT / file).read_text()), f"{file} has no {form}"
+
+
+def test_files_that_pages_name_are_there():
+    path = r"`((?:csrc|src/oneop|tests|examples|tools|benchmarks)/[\w/.-]+)`"
+    named = {
+        (page.name, name)
+        for page in [*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+        if page.name != "tutorial.md"  # it names files of the reader's project
+        for name in re.findall(path, page.read_text())
+    }
+    assert len(named) > 50 and [(page, name) for page, name in named if not (ROOT / name).exists()] == []
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Build the documentation; returns the folder of its pages."""

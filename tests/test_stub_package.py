@@ -1,8 +1,8 @@
 """Stubs that type checkers find: seeded errors in a user's script are reported."""
 
 import importlib.util
+import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -76,10 +76,12 @@ def test_mypy_reports_seeded_errors(folder):
     assert reported(folder, sys.executable, "-m", "mypy", "--cache-dir", str(folder / "cache"), "program.py") == WRONG
 
 
-@pytest.mark.skipif(shutil.which("pyright") is None, reason="needs pyright")
+@pytest.mark.skipif(importlib.util.find_spec("basedpyright") is None, reason="needs basedpyright: make setup")
 def test_pyright_reports_seeded_errors(folder):
-    (folder / "pyrightconfig.json").write_text(f'{{"extraPaths": ["path", "{ROOT / "src"}"]}}')
-    assert reported(folder, "pyright", "program.py") == WRONG
+    # As pyright itself: what basedpyright adds to it is left out.
+    settings = {"typeCheckingMode": "standard", "extraPaths": ["path", str(ROOT / "src")], "include": ["program.py"]}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    assert reported(folder, sys.executable, "-m", "basedpyright", "program.py") == WRONG
 
 
 def test_files_of_the_package(folder):

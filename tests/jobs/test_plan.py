@@ -1,8 +1,11 @@
 """Plans: what they say, how much memory they need, and their page in a real browser."""
 
 import re
+import runpy
 import shutil
 import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -144,3 +147,12 @@ def test_page_says_how_the_plan_is_run(tmp_path):
     view = PlanView(job.compiled.plan, "no CUDA graph: step 0, mul, runs on the cpu")
     assert str(view).splitlines()[1] == view.note
     assert f"<p>{view.note}</p>" in view.to_html(tmp_path / "plan.html").read_text()
+
+
+def test_the_picture_of_the_readme_is_current():
+    root = Path(__file__).parents[2]
+    tool = runpy.run_path(str(root / "tools/readme_picture.py"))
+    committed = (root / "docs/plan.svg").read_text()
+    assert tool["picture_of"](tool["make_page"]()) == committed, "python -m tools.readme_picture docs/plan.svg"
+    assert len(committed) < 200_000 and ElementTree.fromstring(committed).tag.endswith("svg")
+    assert "picture_swish" in committed and "file" not in committed
