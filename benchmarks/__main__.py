@@ -13,13 +13,14 @@ from pathlib import Path
 import torch
 
 import oneop
-from benchmarks import authoring, builds, calls, functors, gpu, imports, jobs, sharding, throughput
+from benchmarks import authoring, builds, calls, functors, gallery, gpu, imports, jobs, sharding, throughput
 from benchmarks._report import print_bars, print_section
 
 SECTIONS = {
     "calls": calls,
     "throughput": throughput,
     "functors": functors,
+    "gallery": gallery,
     "builds": builds,
     "imports": imports,
     "jobs": jobs,

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import torch
-
 import oneop
 import oneop.testing
 
