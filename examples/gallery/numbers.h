@@ -93,6 +93,11 @@ void SumParts(const Compute<T>* partial, int64_t parts, int64_t length, T* to) {
   buffer.Store(to);
 }
 
+// An error for the caller: IndexError in Python.
+[[noreturn]] inline void RefuseIndex(std::string_view text) {
+  oneop::sdk::ThrowText(ONEOP_ERROR_INDEX, {text});
+}
+
 inline int64_t RowsOf(int64_t numel, int64_t length) { return length == 0 ? 0 : numel / length; }
 
 }  // namespace gallery

@@ -71,10 +71,11 @@ def test_gradients(case):
 @every_case
 def test_compiled(case):
     inputs, attrs = case.make(torch.Generator().manual_seed(2), 4, 6, torch.float32)
-    compiled = torch.compile(lambda *tensors: case.op(*tensors, **attrs), fullgraph=True, backend="aot_eager")
-    assert_close(case.results(compiled, inputs, {}), case.results(case.op, inputs, attrs), 1e-6)
+    op = case.op
+    compiled = torch.compile(lambda *tensors: op(*tensors, **attrs), fullgraph=True, backend="aot_eager")
+    assert_close(case.results(compiled, inputs, {}), case.results(op, inputs, attrs), 1e-6)
     if case.is_differentiable:
-        assert_close(gradients_of(case, compiled, inputs, {}), gradients_of(case, case.op, inputs, attrs), 1e-6)
+        assert_close(gradients_of(case, compiled, inputs, {}), gradients_of(case, op, inputs, attrs), 1e-6)
     torch.compiler.reset()
 
 

@@ -1,9 +1,7 @@
 // Cross entropy of rows of logits, without a tensor of probabilities: the loss and the logarithm of
 // the sum of exponentials come out of two passes over a row, and the gradient needs no more than
 // these. torch keeps log_softmax, which is as large as the logits.
-#include "oneop/op.h"
-
-#include <stdexcept>
+#include "../numbers.h"
 
 using namespace oneop;
 
@@ -20,7 +18,7 @@ OP("cross_entropy(Tensor logits, Tensor target, *, int ignore_index=-100)"
           const int64_t label = static_cast<int64_t>(target[0]);
           const bool is_ignored = label == ignore_index;
           if (!is_ignored && (label < 0 || label >= logits.size())) {
-            throw std::out_of_range("a target is no column of the logits");
+            gallery::RefuseIndex("a target is no column of the logits");
           }
           const auto top = max(logits);
           const auto total = sum(logits, [=](auto v) { return exp(v - top); });
@@ -46,7 +44,7 @@ OP("cross_entropy_grad(Tensor logits, Tensor target, Tensor lse, Tensor dloss, T
       const int64_t label = static_cast<int64_t>(target[0]);
       const bool is_ignored = label == ignore_index;
       if (!is_ignored && (label < 0 || label >= logits.size())) {
-        throw std::out_of_range("a target is no column of the logits");
+        gallery::RefuseIndex("a target is no column of the logits");
       }
       const auto scale = is_ignored ? dlse[0] : dloss[0] + dlse[0];
       const auto level = lse[0];

@@ -1,7 +1,5 @@
 // Pages of a KV cache side by side: y[b, t] = cache[table[b, t / page], t % page] for t below
 // lengths[b], and 0 from there on. For attention kernels that want each sequence in one piece.
-#include <stdexcept>
-
 #include "../numbers.h"
 
 using namespace oneop;
@@ -24,7 +22,7 @@ struct PagedGather {
         if (filled > first) {
           const int64_t at = table[b * columns + i % chunks];
           if (at < 0 || at >= pages) {
-            throw std::out_of_range("the table names a page that is not in the cache");
+            gallery::RefuseIndex("the table names a page that is not in the cache");
           }
           std::copy_n(cache.data() + at * page * token, (filled - first) * token, to);
         }
@@ -37,7 +35,7 @@ struct PagedGather {
   static void Check(const View<const int64_t>& lengths, int64_t most) {
     for (const int64_t length : lengths) {
       if (length < 0 || length > most) {
-        throw std::out_of_range("a length is not in [0, length]");
+        gallery::RefuseIndex("a length is not in [0, length]");
       }
     }
   }

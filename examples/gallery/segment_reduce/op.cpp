@@ -3,8 +3,6 @@
 //
 // Each thread has a range of segments and looks through the whole index, so no two threads write to
 // one row, nothing is atomic, and a sum is in the order of the rows whatever the number of threads.
-#include <stdexcept>
-
 #include "../numbers.h"
 
 using namespace oneop;
@@ -16,7 +14,7 @@ void CheckIndex(const View<const int64_t>& index, int64_t segments) {
     highest = std::max(highest, s);
   }
   if (lowest < 0 || highest >= segments) {
-    throw std::out_of_range("an index is not in [0, segments)");
+    gallery::RefuseIndex("an index is not in [0, segments)");
   }
 }
 
