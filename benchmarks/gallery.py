@@ -1,4 +1,7 @@
-"""gallery: the ops of examples/gallery against torch, eager and compiled by inductor; one thread, then all."""
+"""gallery: the ops of examples/gallery against torch, eager and compiled by inductor; one thread, then all.
+
+inductor compiles C++ for each op, which takes minutes: --no-cpp leaves it out.
+"""
 
 from __future__ import annotations
 
@@ -167,13 +170,14 @@ def _with_backward(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _contenders(entry: Entry, direction: str) -> list[Contender]:
+def _contenders(entry: Entry, direction: str, *, compiles: bool) -> list[Contender]:
     program = runpy.run_path(str(GALLERY / entry.folder / "reference.py"))
     composed = entry.composed or program[entry.name]
     ways = {OURS: getattr(program["library"], entry.name), COMPOSED: composed}
     if entry.builtin is not None:
         ways[BUILTIN] = entry.builtin
-    ways[COMPILED] = torch.compile(composed, dynamic=False)
+    if compiles:
+        ways[COMPILED] = torch.compile(composed, dynamic=False)
     inputs = entry.inputs()
     if direction == "training":
         ways = {name: _with_backward(way) for name, way in ways.items()}
@@ -196,7 +200,7 @@ def measure(options: argparse.Namespace) -> Section:
         for entry in ENTRIES:
             for direction in ("forward", "training") if entry.backward else ("forward",):
                 timings = race(
-                    _contenders(entry, direction),
+                    _contenders(entry, direction, compiles=options.cpp),
                     seconds=0.8 if options.quick else 4.0,
                     rounds=7 if options.quick else 21,
                 )
