@@ -13,13 +13,14 @@ from pathlib import Path
 import torch
 
 import oneop
-from benchmarks import authoring, builds, calls, functors, gpu, imports, jobs, sharding, throughput
+from benchmarks import authoring, builds, calls, functors, gallery, gpu, imports, jobs, sharding, throughput
 from benchmarks._report import print_bars, print_section
 
 SECTIONS = {
     "calls": calls,
     "throughput": throughput,
     "functors": functors,
+    "gallery": gallery,
     "builds": builds,
     "imports": imports,
     "jobs": jobs,
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--no-cpp",
         dest="cpp",
         action="store_false",
-        help="leave out what torch.utils.cpp_extension builds, which takes a minute",
+        help="leave out what torch.utils.cpp_extension and inductor build, which takes minutes",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to a file too")
     options = parser.parse_args(arguments)

@@ -87,7 +87,7 @@ def _sample(
         "in float64" if dtype is not None else "",
     ]
     note = "".join(f", {text}" for text in notes if text)
-    return Sample(call=call, inputs=inputs, outputs=outputs, rtol=rtol, note=note)
+    return Sample(call=call, inputs=inputs, outputs=outputs, rtol=rtol, note=note, is_magnified=magnitude > 1.0)
 
 
 def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Call, str, bool]]:

@@ -55,7 +55,8 @@ def sbp(context: Context) -> Outcome:
                 subject.name, case.group(case.make()), discover=False, rtol=subject.hints.rtol, **case.attributes
             )
         except SbpError as error:
-            wrong = [line.strip() for line in str(error).splitlines() if line.strip().startswith("WRONG")]
+            lines = [line.strip().removeprefix("backward:").strip() for line in str(error).splitlines()]
+            wrong = [line for line in lines if line.startswith("WRONG")]
             _keep(signatures, [line.removeprefix("WRONG").strip() for line in wrong], "does not hold")
             what = "\n".join(line.removeprefix("WRONG").strip() for line in wrong)
             inputs = ", ".join(str(argument) for argument in case.group(case.names()))

@@ -1,0 +1,122 @@
+"""The ops of examples/gallery: values, gradients, compiled programs and `oneop check`, against torch."""
+
+import pytest
+import torch
+from gallery_cases import CASES, GALLERY, Case, program
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oneop.testing.checker import run_check
+from oneop.testing.subject import Hints
+
+FOLDERS = sorted({case.folder for case in CASES})
+#: How far results may be from those in float64, relative and absolute.
+LIMITS = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+#: The families of checks that take least time.
+FAMILIES = ("memory", "inference", "kernels", "reference", "special values")
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def strided(tensor):
+    """The same values with gaps between them."""
+    return torch.stack([tensor, tensor], -1)[..., 0]
+
+
+def assert_close(outputs, expected, limit):
+    assert len(outputs) == len(expected)
+    for output, other in zip(outputs, expected, strict=True):
+        torch.testing.assert_close(output, other.to(output.dtype), rtol=limit, atol=limit)
+
+
+def gradients_of(case: Case, function, inputs, attrs):
+    """Gradients of all floating inputs, for a loss in which every result counts differently."""
+    own = [tensor.detach().clone().requires_grad_(tensor.is_floating_point()) for tensor in inputs]
+    results = [result for result in case.results(function, own, attrs) if result.is_floating_point()]
+    loss = sum(
+        (result.double() * torch.linspace(0.5, 1.5, result.numel()).view(result.shape)).sum() for result in results
+    )
+    wanted = own[:1] if case.folder == "rotary" else [tensor for tensor in own if tensor.requires_grad]
+    return torch.autograd.grad(loss, wanted)
+
+
+@every_case
+def test_values(case):
+    @settings(max_examples=12, deadline=None, derandomize=True, database=None)
+    @given(
+        rows=st.sampled_from([0, 1, 2, 5, 9]),
+        columns=st.sampled_from([1, 2, 3, 8, 31, 33, 70]),
+        dtype=st.sampled_from(case.dtypes),
+        is_strided=st.booleans(),
+        seed=st.integers(0, 99),
+    )
+    def holds(rows, columns, dtype, is_strided, seed):
+        inputs, attrs = case.make(torch.Generator().manual_seed(seed), rows, columns, dtype)
+        expected = case.expected(inputs, attrs)
+        outputs = case.results(case.op, [strided(t) for t in inputs] if is_strided else inputs, attrs)
+        assert_close(outputs, expected, LIMITS[dtype])
+
+    holds()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.is_differentiable], ids=lambda case: case.name)
+def test_gradients(case):
+    for rows, columns, dtype in ((5, 7, torch.float64), (1, 33, torch.float32), (0, 4, torch.float64)):
+        inputs, attrs = case.make(torch.Generator().manual_seed(1), rows, columns, dtype)
+        expected = gradients_of(
+            case, program(case.folder)[case.name], [t.double() if t.is_floating_point() else t for t in inputs], attrs
+        )
+        assert_close(gradients_of(case, case.op, inputs, attrs), expected, LIMITS[dtype])
+
+
+@every_case
+def test_compiled(case):
+    inputs, attrs = case.make(torch.Generator().manual_seed(2), 4, 6, torch.float32)
+    op = case.op
+    compiled = torch.compile(lambda *tensors: op(*tensors, **attrs), fullgraph=True, backend="aot_eager")
+    assert_close(case.results(compiled, inputs, {}), case.results(op, inputs, attrs), 1e-6)
+    if case.is_differentiable:
+        assert_close(gradients_of(case, compiled, inputs, {}), gradients_of(case, op, inputs, attrs), 1e-6)
+    torch.compiler.reset()
+
+
+@every_case
+def test_threads_change_nothing(case, many_threads):
+    inputs, attrs = case.make(torch.Generator().manual_seed(3), 300, 70, torch.float32)
+    outputs = case.results(case.op, inputs, attrs)
+    torch.set_num_threads(1)
+    for output, other in zip(outputs, case.results(case.op, inputs, attrs), strict=True):
+        assert torch.equal(output, other)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_check(folder):
+    """A short form: `oneop check examples/gallery/FOLDER/reference.py` runs all families."""
+    for op in program(folder)["library"].ops:
+        report = run_check(
+            op, Hints(), only=["memory", "inference", "kernels", "reference", "special values"], examples=4
+        )
+        assert report.ok, str(report)
+
+
+def test_folders_are_complete():
+    folders = sorted(path.name for path in GALLERY.iterdir() if path.is_dir() and path.name != "__pycache__")
+    assert folders == FOLDERS
+    page = (GALLERY / "README.md").read_text()
+    for folder in folders:
+        assert f"({folder}/op.cpp)" in page, "list it in README.md"
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attrs"),
+    [
+        ("cross_entropy", [torch.zeros(2, 3), torch.tensor([0, 3])], {}),
+        ("segment_sum", [torch.zeros(2, 3), torch.tensor([0, -1])], {"segments": 2}),
+        ("segment_max", [torch.zeros(2, 3), torch.tensor([0, 2])], {"segments": 2}),
+        ("paged_gather", [torch.zeros(2, 2, 1, 1), torch.tensor([[2]]), torch.tensor([1])], {"length": 2}),
+        ("paged_gather", [torch.zeros(2, 2, 1, 1), torch.tensor([[0]]), torch.tensor([3])], {"length": 2}),
+    ],
+)
+def test_an_index_outside_is_refused(name, inputs, attrs):
+    (case,) = [case for case in CASES if case.name == name]
+    with pytest.raises(IndexError):
+        case.op(*inputs, **attrs)
