@@ -30,7 +30,7 @@ class Optional {
   Optional(std::nullptr_t) {}  // NOLINT
   // A number for an optional Scalar.
   template <class N, std::enable_if_t<std::is_arithmetic_v<N> && std::is_class_v<T> &&
-                                          std::is_constructible_v<T, N>,
+                                          std::is_convertible_v<N, T>,
                                       int> = 0>
   Optional(N number)  // NOLINT
       : Optional(T(number)) {}
