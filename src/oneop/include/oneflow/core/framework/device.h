@@ -58,7 +58,10 @@ class Device {
         << "\"" << text << "\" is no device: expected cpu, cuda, or cuda with an index, as cuda:1";
     return New(type, std::stoll(digits));
   }
-  std::string ToString() const { return type() + ":" + std::to_string(index_ < 0 ? 0 : index_); }
+  template <class = void>
+  std::string ToString() const {
+    return type() + ":" + std::to_string(index_ < 0 ? 0 : index_);
+  }
   template <class = void>
   static Maybe<Symbol<Device>> ThreadLocalGetOrNew(std::string_view type, int64_t index) {
     return New(type == "gpu" ? "cuda" : type, index);
