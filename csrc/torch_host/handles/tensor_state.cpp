@@ -19,7 +19,7 @@ void set_requires_grad(const at::Tensor& tensor, bool value) {
   if (tensor.requires_grad() == value) {
     return;
   }
-  // The tensor of a traced program is made anew by each of its runs, which know nothing of this.
+  // Each run of a traced program makes the tensor again, and does not repeat this.
   if (is_traced()) {
     throw Error("OpNotImplementedError",
                 "a functor sets requires_grad of a tensor while it is traced: the compiled program "
@@ -49,7 +49,8 @@ int32_t use_state(oneop_handle handle, int32_t act, int64_t* value, oneop_status
         *value = tensor_of(handle).sym_storage_offset().guard_int(__FILE__, __LINE__);
         return;
       default:
-        throw Error("OpNotImplementedError", "this oneop cannot do that with a tensor");
+        throw Error("OpNotImplementedError",
+                    "a library asks something about a tensor that this version does not know");
     }
   });
 }

@@ -27,7 +27,7 @@ Maybe<T> Call(const char* name, const A&... args) {
 
 #if defined(ONEOP_PORT)
 #include "oneflow/core/framework/tensor_methods.h"
-#include "oneop/sdk/select_top_n.h"
+#include "oneop/sdk/port/select_top_n.h"
 #endif
 
 #if __has_include("oneflow/core/functional/functional_api.yaml.h")

@@ -7,7 +7,7 @@
 #include "oneflow/core/common/wrap_dim_utils.h"
 #include "oneflow/core/functional/functional.h"
 #if defined(ONEOP_PORT)
-#include "oneop/sdk/static_zeros.h"
+#include "oneop/sdk/port/static_zeros.h"
 #endif
 
 namespace oneflow ONEOP_HIDDEN {

@@ -1,7 +1,7 @@
 // SelectTopNOpExpr: the first tensors of a list, each as a view of its own. With -DONEOP_PORT
 // alone.
-#ifndef ONEOP_SDK_SELECT_TOP_N_H_
-#define ONEOP_SDK_SELECT_TOP_N_H_
+#ifndef ONEOP_SDK_PORT_SELECT_TOP_N_H_
+#define ONEOP_SDK_PORT_SELECT_TOP_N_H_
 
 #include "oneflow/core/framework/op_expr.h"
 #include "oneop/sdk/functor.h"
@@ -36,4 +36,4 @@ class SelectTopNOpExpr final : public OpExpr {
 }  // namespace one
 }  // namespace oneflow ONEOP_HIDDEN
 
-#endif  // ONEOP_SDK_SELECT_TOP_N_H_
+#endif  // ONEOP_SDK_PORT_SELECT_TOP_N_H_

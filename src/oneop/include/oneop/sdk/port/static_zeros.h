@@ -1,7 +1,7 @@
 // StaticZerosTensor: zeros that take no memory, one element that is repeated. With -DONEOP_PORT
 // alone: functors of OneFlow ask whether a tensor is one.
-#ifndef ONEOP_SDK_STATIC_ZEROS_H_
-#define ONEOP_SDK_STATIC_ZEROS_H_
+#ifndef ONEOP_SDK_PORT_STATIC_ZEROS_H_
+#define ONEOP_SDK_PORT_STATIC_ZEROS_H_
 
 #include "oneop/sdk/functor.h"
 
@@ -38,4 +38,4 @@ bool IsStaticZerosTensor(const std::shared_ptr<Tensor>& x) {
 }  // namespace one
 }  // namespace oneflow ONEOP_HIDDEN
 
-#endif  // ONEOP_SDK_STATIC_ZEROS_H_
+#endif  // ONEOP_SDK_PORT_STATIC_ZEROS_H_
