@@ -11,6 +11,7 @@
 #include "torch_host/calls/thread_cache.cpp"
 #include "torch_host/handles/generators.cpp"
 #include "torch_host/handles/tensor_handles.cpp"
+#include "torch_host/handles/tensor_state.cpp"
 #include "torch_host/handles/torch_call.cpp"
 #include "torch_host/interpreter/python_error.cpp"
 #include "torch_host/interpreter/python_ref.cpp"

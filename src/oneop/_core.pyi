@@ -66,6 +66,7 @@ class OpInfo(TypedDict):
 class LoadResult(TypedDict):
     ops: list[str]
     changed: list[str]
+    missing: list[tuple[str, str, str]]
 
 class Function:
     """A function of the functional API; see functional.cpp."""

@@ -8,6 +8,29 @@
 #include "oneop/sdk/value_kinds.h"
 
 namespace oneop {
+namespace {
+
+int32_t refuse_call(void* self, const oneop_value*, int32_t, oneop_result*, oneop_status* status) {
+  return Status::fail(status, ONEOP_ERROR_NOT_IMPLEMENTED,
+                      static_cast<const FunctionDef*>(self)->missing);
+}
+
+// One function without code keeps nobody from calling the others of its library: its own calls are
+// refused, and who loads the library tells of all of them together.
+void set_missing(FunctionDef* def) {
+  const std::string reason = text(static_cast<const char*>(def->abi.self));
+  def->missing = "function " + in_quotes(def->name) + ": Functor was not found for " +
+                 in_quotes(def->cpp_name) + (reason.empty() ? "" : "\n  " + reason) +
+                 "\n  add m.add_functor<...>(" + in_quotes(def->cpp_name) + ") with " +
+                 std::to_string(def->args.size()) +
+                 " parameters, or define an op of this name in the library\n  at " +
+                 def->source.text();
+  def->abi.call = &refuse_call;
+  def->abi.self = def;
+}
+
+}  // namespace
+
 FunctionPtr read_function(const oneop_function_def* theirs, const std::string& library) {
   auto def = std::make_shared<FunctionDef>();
   def->abi = take(theirs);
@@ -37,15 +60,8 @@ FunctionPtr read_function(const oneop_function_def* theirs, const std::string& l
     arg.default_value = abi.default_value;
     def->args.push_back(std::move(arg));
   }
-  const FunctionDef& made = *def;
-  if (made.abi.call == nullptr) {
-    throw Error("RegistrationError", "function " + in_quotes(made.name) +
-                                         ": Functor was not found for " + in_quotes(made.cpp_name) +
-                                         "\n  add m.add_functor<...>(" + in_quotes(made.cpp_name) +
-                                         ") with " + std::to_string(made.args.size()) +
-                                         " parameters, or define an op of this name in the "
-                                         "library\n  at " +
-                                         made.source.text());
+  if (def->abi.call == nullptr) {
+    set_missing(def.get());
   }
   return def;
 }

@@ -33,6 +33,7 @@ struct FunctionDef {
   std::vector<std::string> return_names;
   std::vector<FunctionArg> args;
   oneop_function_def abi{};
+  std::string missing;  // why no call can be made; empty where one can
 };
 
 using FunctionPtr = std::shared_ptr<const FunctionDef>;

@@ -51,6 +51,17 @@ py::str py_text(const std::string& text) {
   return py::reinterpret_steal<py::str>(made);
 }
 
+// (place, function, functor) of each function that has no code.
+py::list missing_functors(const LibraryDefs& defs) {
+  py::list missing;
+  for (const FunctionPtr& def : defs.functions) {
+    if (!def->missing.empty()) {
+      missing.append(py::make_tuple(def->source.text(), def->name, def->cpp_name));
+    }
+  }
+  return missing;
+}
+
 py::dict load_library(const py::object& path, const py::object& library,
                       const std::string& package) {
   return raising([&] {
@@ -64,6 +75,7 @@ py::dict load_library(const py::object& path, const py::object& library,
     py::dict result;
     result["ops"] = done.ops;
     result["changed"] = done.changed;
+    result["missing"] = missing_functors(defs);
     return result;
   });
 }

@@ -13,6 +13,7 @@
 #include "engine/ops/host.h"
 #include "torch_host/handles/generators.h"
 #include "torch_host/handles/tensor_handles.h"
+#include "torch_host/handles/tensor_state.h"
 #include "torch_host/handles/torch_call.h"
 #include "torch_host/ops/torch_op.h"
 #include "torch_host/services/library_call.h"
@@ -131,6 +132,8 @@ const oneop_host* service_table() {
     made.dispatch = &dispatch_call;
     made.call_function = &call_function;
     made.generator = &use_generator;
+    made.state = &use_state;
+    made.read = &read_elements;
     return made;
   }();
   return &table;

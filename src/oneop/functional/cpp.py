@@ -47,6 +47,14 @@ CPP_TYPES = {
     "Layout": "int32_t",
     "MemoryFormat": "int32_t",
 }
+#: The same for types without a value here; sources from inside OneFlow name functions of them in branches for tensors
+#: over several devices.
+FOREIGN_CPP_TYPES = {
+    "TensorIndex": "TensorIndex",
+    "Placement": "Symbol<ParallelDesc>",
+    "Sbp": "Symbol<SbpParallel>",
+    "SbpList": "std::vector<Symbol<SbpParallel>>",
+}
 _BY_VALUE = frozenset(["int32_t", "int64_t", "float", "double", "bool"])
 
 
@@ -56,7 +64,7 @@ def generate_functions(functions: Sequence[Function]) -> dict[str, str]:
     Raises `FunctionalError` if two files have one function.
     """
     _check(functions)
-    functions = served(functions)
+    functions, left_out = served(functions)
     for function in functions:
         for first, second in masked_signatures(function):
             warnings.warn(
@@ -64,7 +72,7 @@ def generate_functions(functions: Sequence[Function]) -> dict[str, str]:
                 f"because `{first.text}` comes first and takes the same arguments",
                 stacklevel=4,
             )
-    return {HEADER: _header(functions), SOURCE: _source(functions)}
+    return {HEADER: _header(functions, left_out), SOURCE: _source(functions)}
 
 
 def _check(functions: Sequence[Function]) -> None:
@@ -89,9 +97,10 @@ def _comment(text: str) -> str:
 
 
 def _cpp_type(parameter: Parameter) -> str:
+    cpp_type = CPP_TYPES.get(parameter.type) or FOREIGN_CPP_TYPES[parameter.type]
     if not parameter.optional:
-        return CPP_TYPES[parameter.type]
-    held = parameter.type if parameter.type in ("Tensor", "Generator") else CPP_TYPES[parameter.type]
+        return cpp_type
+    held = parameter.type if parameter.type in ("Tensor", "Generator") else cpp_type
     return f"Optional<{held}>"
 
 
@@ -100,7 +109,7 @@ def _declared(parameter: Parameter) -> str:
     return f"{cpp_type} {parameter.name}" if cpp_type in _BY_VALUE else f"const {cpp_type}& {parameter.name}"
 
 
-def _header(functions: Sequence[Function]) -> str:
+def _header(functions: Sequence[Function], left_out: Sequence[tuple[Signature, str]]) -> str:
     lines = [
         "// Made from descriptions of functions.",
         "#pragma once",
@@ -118,6 +127,11 @@ def _header(functions: Sequence[Function]) -> str:
             if key not in seen:
                 seen.add(key)
                 lines += _wrapper(signature)
+    lines.append("#if defined(ONEOP_PORT)")
+    for signature, reason in left_out:
+        if {parameter.type for parameter in signature.parameters} <= {*CPP_TYPES, *FOREIGN_CPP_TYPES}:
+            lines += _refusal(signature, reason)
+    lines += ["#endif", ""]
     return "\n".join([*lines, "}  // namespace functional", "}  // namespace one", "}  // namespace oneflow", ""])
 
 
@@ -135,6 +149,17 @@ def _wrapper(signature: Signature) -> Iterator[str]:
     yield "  } catch (const Exception& exception) {"
     yield "    return exception.error();"
     yield "  }"
+    yield "}"
+    yield ""
+
+
+def _refusal(signature: Signature, reason: str) -> Iterator[str]:
+    """Give a function that returns an error: no value of one of its parameters can be made."""
+    result = {"Void": "void", "Tensor": "Tensor"}.get(signature.returns) or CPP_TYPES[signature.returns]
+    parameters = ", ".join(_declared(parameter).rpartition(" ")[0] for parameter in signature.parameters)
+    yield f"inline Maybe<{result}> {signature.cpp_name}({parameters}) {{"
+    yield "  return Error(ONEOP_ERROR_NOT_IMPLEMENTED, nullptr, 0,"
+    yield f"               {cpp_string(f'functional::{signature.cpp_name} is not served: {reason}')});"
     yield "}"
     yield ""
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import struct
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from oneop._core import LoadResult, Op
 
 StrPath = str | os.PathLike[str]
+
+#: Functions without a functor that a warning names; it counts the rest.
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +149,18 @@ def _load_file(path: Path, library: str, package: str, signed_by: str | bytes | 
         loaded = LoadedLibrary(name=Path(library).stem, path=path, ops=tuple(result["ops"]), package=package)
         loaded_libraries[library] = (digest, loaded)  # before the hooks, which compare what is loaded
         tell_defined(result["ops"])
-        return loaded
+    _tell_missing(loaded, result["missing"])
+    return loaded
+
+
+def _tell_missing(library: LoadedLibrary, missing: list[tuple[str, str, str]]) -> None:
+    """Warn, once for all of them, about functions without a functor: their calls are refused, the others work."""
+    if not missing:
+        return
+    lines = [f'\n  {place}: {name}: no functor "{functor}"' for place, name, functor in missing[:MOST_NAMED]]
+    rest = f"\n  and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    text = f"library {library.name}: functions that have no functor, and cannot be called: {len(missing)}"
+    warnings.warn(f"{text}{''.join(lines)}{rest}", stacklevel=4)
 
 
 def _read_file(path: Path) -> bytes:

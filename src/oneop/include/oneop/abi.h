@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 6
+#define ONEOP_ABI_MINOR 7
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* ---- Codes. A number, once given, keeps its meaning. ---- */
@@ -238,6 +238,15 @@ enum {
   ONEOP_GENERATOR_RANDOM = 3    /* gives the next 64 random bits */
 };
 
+/* what oneop_host.state does */
+enum {
+  ONEOP_STATE_GRAD_ENABLED = 0,      /* gives whether this thread records calls for autograd */
+  ONEOP_STATE_SET_GRAD_ENABLED = 1,  /* takes it */
+  ONEOP_STATE_IS_LEAF = 2,           /* gives whether no call of autograd's made the tensor */
+  ONEOP_STATE_SET_REQUIRES_GRAD = 3, /* takes whether the tensor wants a gradient */
+  ONEOP_STATE_STORAGE_OFFSET = 4     /* gives where the tensor begins in its storage, in elements */
+};
+
 /* A tensor of the host, counted by retain and release. An odd one stands for a tensor that does not
  * exist yet: it is the address of a oneop_symbol plus one. */
 typedef void* oneop_handle;
@@ -340,6 +349,11 @@ typedef struct oneop_host {
   /* Since 1.4. As view, but fills in ndim, dtype and device alone: while torch traces with sizes
    * that are symbols, whoever asks for sizes ties the program to them. */
   int32_t (*describe)(oneop_handle tensor, oneop_tensor* out, oneop_status* status);
+  /* Since 1.7. What autograd keeps of a tensor, or of the calling thread: then it is null. */
+  int32_t (*state)(oneop_handle tensor, int32_t act, int64_t* value, oneop_status* status);
+  /* Since 1.7. Copies the elements of a tensor, in the order of their indices, to memory of the
+   * caller's that holds `bytes`. Refused where torch traces: there are no elements then. */
+  int32_t (*read)(oneop_handle tensor, void* to, int64_t bytes, oneop_status* status);
 } oneop_host;
 
 /* What a callback looked at; the library sets, the host clears. It makes caches exact: what nobody
@@ -601,6 +615,8 @@ typedef struct oneop_function_def {
   const oneop_function_arg* const* args;
   const char* const* return_names;
   void* self;
+  /* Null: there is no functor, and calls are refused; since 1.7 `self` may then be a text that says
+   * why. */
   oneop_function_fn call;
   const char* doc; /* since 1.3 */
 } oneop_function_def;

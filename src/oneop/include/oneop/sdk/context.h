@@ -25,19 +25,22 @@ class ParallelContext {
 
 class ParallelDesc {
  public:
+  ParallelDesc() = default;  // of no call: the cpu alone
   explicit ParallelDesc(const oneop_frame* frame) : frame_(frame) {}
-  int64_t parallel_num() const { return frame_->parallel_num; }
-  DeviceType device_type() const { return static_cast<DeviceType>(frame_->device_type); }
+  int64_t parallel_num() const { return frame_ == nullptr ? 1 : frame_->parallel_num; }
+  DeviceType device_type() const {
+    return frame_ == nullptr ? kCPU : static_cast<DeviceType>(frame_->device_type);
+  }
   const char* device_tag() const { return DeviceTag4DeviceType(device_type()); }
   const ParallelDesc* operator->() const { return this; }
   // The mesh: the ABI says how many devices there are, not in how many rows.
   template <class = void>
   std::shared_ptr<const Shape> hierarchy() const {
-    return std::make_shared<const Shape>(Shape({frame_->parallel_num}));
+    return std::make_shared<const Shape>(Shape({parallel_num()}));
   }
 
  private:
-  const oneop_frame* frame_;
+  const oneop_frame* frame_ = nullptr;
 };
 
 // Named by sources of 2020: there is no job configuration to read.

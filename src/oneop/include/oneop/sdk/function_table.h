@@ -400,9 +400,10 @@ ONEOP_COLD inline void LinkFunction(FunctionEntry* entry) {
     const auto* derived = new DerivedFunctor(def, op);
     const std::string problem = derived->Problem();
     if (!problem.empty()) {
-      return AddMistake(FunctionText(*def) + Join({"\n  it has no functor and cannot be derived "
-                                                   "from op \"",
-                                                   op->name, "\": ", problem}));
+      // The host refuses calls of this function, and says why.
+      def->self = const_cast<char*>(library.arena.CopyText(
+          Join({"it cannot be derived from op \"", op->name, "\": ", problem})));
+      return;
     }
     def->self = const_cast<DerivedFunctor*>(derived);
     def->call = &DerivedFunctor::Call;

@@ -163,11 +163,14 @@ struct HeldArg<std::shared_ptr<oneflow::one::Tensor>> {
 
 template <class F, class Signature>
 struct FunctorCall;
-template <class F, class R, class... A>
-struct FunctorCall<F, R (F::*)(A...) const> {
+// The operator may be one that F inherits from B.
+template <class F, class B, class R, class... A>
+struct FunctorCall<F, R (B::*)(A...) const> {
+  // One that no signature reaches stays out, as the signature does.
+  static constexpr bool kIsForeign = (IsForeign<std::decay_t<A>>::value || ...);
   static constexpr int32_t kNumArgs = sizeof...(A);
   static constexpr int32_t kReturnType = ReturnTypeOf<R>::kType;
-  static_assert(((ParamTypeOf<std::decay_t<A>>::kType.type > 0) && ...),
+  static_assert(kIsForeign || ((ParamTypeOf<std::decay_t<A>>::kType.type > 0) && ...),
                 "a parameter of this functor has a type that no signature can give: see the "
                 "types in docs/functional.md (integers are int32_t or int64_t)");
   static const ParamType* Params() {
@@ -205,21 +208,23 @@ struct FunctorCall<F, R (F::*)(A...) const> {
     return ONEOP_OK;
   }
 };
-template <class F, class R, class... A>
-struct FunctorCall<F, R (F::*)(A...)> : FunctorCall<F, R (F::*)(A...) const> {};
+template <class F, class B, class R, class... A>
+struct FunctorCall<F, R (B::*)(A...)> : FunctorCall<F, R (B::*)(A...) const> {};
 
 template <class F>
 ONEOP_COLD void AddFunctor(std::string_view name, const char* file, int32_t line) {
   using Call = FunctorCall<F, decltype(&F::operator())>;
-  functors = new FunctorEntry{library.arena.CopyText(name),
-                              Call::kNumArgs,
-                              Call::Params(),
-                              Call::kReturnType,
-                              &Call::Call,
-                              nullptr,
-                              file,
-                              line,
-                              functors};
+  if constexpr (!Call::kIsForeign) {
+    functors = new FunctorEntry{library.arena.CopyText(name),
+                                Call::kNumArgs,
+                                Call::Params(),
+                                Call::kReturnType,
+                                &Call::Call,
+                                nullptr,
+                                file,
+                                line,
+                                functors};
+  }
 }
 
 // --- Calling a function, of this library or of the host's ---

@@ -5,6 +5,16 @@
 #include "oneop/sdk/value.h"
 #include "oneop/sdk/value_kinds.h"
 
+namespace oneflow ONEOP_HIDDEN {
+class SbpParallel;
+namespace one {
+class OpExpr;
+namespace functional {
+class TensorIndex;
+}
+}  // namespace one
+}  // namespace oneflow ONEOP_HIDDEN
+
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
@@ -81,6 +91,23 @@ template <class T>
 struct ParamTypeOf<oneflow::Optional<T>> {
   static constexpr ParamType kType{TypeCode<T>(), true};
 };
+
+// A type that signatures name and nobody can give a value of: see FOREIGN in
+// functional/signature.py.
+template <class T>
+struct IsForeign : std::false_type {};
+template <>
+struct IsForeign<oneflow::Symbol<oneflow::ParallelDesc>> : std::true_type {};
+template <>
+struct IsForeign<oneflow::Symbol<oneflow::SbpParallel>> : std::true_type {};
+template <>
+struct IsForeign<oneflow::one::functional::TensorIndex> : std::true_type {};
+template <>
+struct IsForeign<std::shared_ptr<oneflow::one::OpExpr>> : std::true_type {};
+template <class T>
+struct IsForeign<std::vector<T>> : IsForeign<T> {};
+template <class T>
+struct IsForeign<oneflow::Optional<T>> : IsForeign<T> {};
 
 // Maybe<T> returns a T.
 template <class R>

@@ -130,6 +130,9 @@ inline void Release(oneop_handle handle) {
 
 namespace oneflow ONEOP_HIDDEN {
 
+class NdSbp;
+class ParallelDesc;
+
 class DType {
  public:
   DType() = default;
@@ -199,7 +202,10 @@ class Tensor {
   explicit Tensor(oneop_handle owned, bool owns = true) : handle_(owned), owns_(owns) {}
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
-  ~Tensor() {
+#if defined(ONEOP_PORT)
+  virtual  // sources from inside OneFlow ask of which class a tensor is
+#endif
+      ~Tensor() {
     if (owns_) {
       ::oneop::sdk::Release(handle_);
     }
@@ -232,7 +238,12 @@ class Tensor {
     const oneop_tensor view = View();
     return std::make_shared<const Shape>(view.shape, view.shape + view.ndim);
   }
-  std::shared_ptr<const Stride> stride() const {
+#if defined(ONEOP_PORT) && ONEOP_PORT == 2022
+  using OneopStride = Maybe<const Stride>;
+#else
+  using OneopStride = std::shared_ptr<const Stride>;
+#endif
+  OneopStride stride() const {
     const oneop_tensor view = View();
     return std::make_shared<const Stride>(view.stride, view.stride + view.ndim);
   }
@@ -256,6 +267,27 @@ class Tensor {
   }
   bool is_local() const { return true; }
   bool is_global() const { return false; }
+  bool is_consistent() const { return false; }  // as 0.8 calls it
+  bool is_lazy() const { return false; }
+  bool is_eager() const { return true; }
+  bool is_cuda() const { return Kind().device_type == kCUDA; }
+  // See oneop/sdk/tensor_state.h.
+  bool is_leaf() const;
+  Maybe<void> set_requires_grad(bool requires_grad) const;
+  Maybe<int64_t> storage_offset() const;
+  std::shared_ptr<Tensor> contiguous() const;
+  Maybe<Tensor> detach() const;
+  Maybe<Tensor> clone() const;
+  void set_is_leaf(bool) const {}  // torch knows itself which tensors are leaves
+  // Of a tensor over several devices, which none is here: an error.
+  template <class Placement = ParallelDesc>
+  Maybe<Symbol<Placement>> parallel_desc() const {
+    return OneopNotShared("placement");
+  }
+  template <class Sbp = NdSbp>
+  Maybe<Symbol<Sbp>> nd_sbp() const {
+    return OneopNotShared("SBP signature");
+  }
 
  private:
   // Without shape and strides. Only who needs sizes may ask for them (View): under torch.compile
@@ -280,6 +312,11 @@ class Tensor {
     }
     status.Check(::oneop::sdk::Host()->view(handle_, &view, &status.status));
     return view;
+  }
+
+  static Error OneopNotShared(const char* what) {
+    return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+           << "a functor asks a tensor for its " << what << ": every tensor is on one device here";
   }
 
   oneop_handle handle_;

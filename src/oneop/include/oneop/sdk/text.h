@@ -78,6 +78,12 @@ struct IsProxy : std::false_type {};
 template <class T>
 struct IsProxy<T, std::void_t<typename T::OneopProxied>> : std::true_type {};
 
+template <class T, class = void>
+struct IsSmartPointer : std::false_type {};
+template <class T>
+struct IsSmartPointer<T, std::void_t<typename T::element_type, decltype(*std::declval<T>().get())>>
+    : std::true_type {};
+
 // The author's file must include <sstream> only if it prints a type that nothing below knows.
 template <class T>
 struct StreamFor {
@@ -116,6 +122,12 @@ void AppendValue(std::string* out, const T& value) {
     AppendText(out, value.ToString());
   } else if constexpr (std::is_class_v<T> && std::is_convertible_v<const T&, double>) {
     AppendDouble(out, value);  // half precision, an element of vector<bool>
+  } else if constexpr (IsSmartPointer<T>::value) {
+    if (value == nullptr) {
+      AppendText(out, "(null)");
+    } else {
+      AppendValue(out, *value);
+    }
   } else if constexpr (IsRange<T>::value) {
     const char* separator = "[";
     for (const auto& element : value) {

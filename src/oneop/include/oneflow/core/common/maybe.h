@@ -36,6 +36,7 @@ class Maybe {
   bool IsOk() const { return error_.ok(); }
   const Error& error() const { return error_; }
   Held OneopTake() { return std::move(data_); }
+  Held OneopTake() const { return data_; }
 
  private:
   Held data_;
@@ -52,7 +53,7 @@ class Maybe<T, std::enable_if_t<IsScalarType<T>::value>> {
 
   bool IsOk() const { return error_.ok(); }
   const Error& error() const { return error_; }
-  Held OneopTake() { return data_; }
+  Held OneopTake() const { return data_; }
 
  private:
   T data_{};
@@ -73,7 +74,7 @@ class Maybe<T&, void> {
 
   bool IsOk() const { return error_.ok(); }
   const Error& error() const { return error_; }
-  Held OneopTake() { return {data_}; }
+  Held OneopTake() const { return {data_}; }
 
  private:
   T* data_ = nullptr;
@@ -91,7 +92,7 @@ class Maybe<void, void> {
 
   bool IsOk() const { return error_.ok(); }
   const Error& error() const { return error_; }
-  Held OneopTake() { return {}; }
+  Held OneopTake() const { return {}; }
 
  private:
   Maybe() = default;

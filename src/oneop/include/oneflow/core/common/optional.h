@@ -27,6 +27,13 @@ class Optional {
       value_ = std::make_shared<T>(value);
     }
   }
+  Optional(std::nullptr_t) {}  // NOLINT
+  // A number for an optional Scalar.
+  template <class N, std::enable_if_t<std::is_arithmetic_v<N> && std::is_class_v<T> &&
+                                          std::is_convertible_v<N, T>,
+                                      int> = 0>
+  Optional(N number)  // NOLINT
+      : Optional(T(number)) {}
   template <class U, class = std::enable_if_t<!kByValue && std::is_convertible_v<U*, T*>>>
   Optional(const std::shared_ptr<U>& value)  // NOLINT
       : value_(value), has_(value != nullptr) {}
@@ -58,6 +65,10 @@ class Optional {
       return value_.get();
     }
   }
+  friend bool operator==(const Optional& a, const T& b) {
+    return a.has_ && *a.value_or_throw() == b;
+  }
+  friend bool operator!=(const Optional& a, const T& b) { return !(a == b); }
   // JUST(optional) is the value.
   bool IsOk() const { return has_; }
   Error error() const {

@@ -36,9 +36,37 @@ class Scalar {
   T Value() const {
     return As<T>();
   }
+  // Whole where both are, as in C++.
+  friend Scalar operator+(const Scalar& a, const Scalar& b) {
+    return Scalar::IsReal(a, b) ? Scalar(a.As<double>() + b.As<double>())
+                                : Scalar(a.As<int64_t>() + b.As<int64_t>());
+  }
+  friend Scalar operator-(const Scalar& a, const Scalar& b) {
+    return Scalar::IsReal(a, b) ? Scalar(a.As<double>() - b.As<double>())
+                                : Scalar(a.As<int64_t>() - b.As<int64_t>());
+  }
+  friend Scalar operator*(const Scalar& a, const Scalar& b) {
+    return Scalar::IsReal(a, b) ? Scalar(a.As<double>() * b.As<double>())
+                                : Scalar(a.As<int64_t>() * b.As<int64_t>());
+  }
+  friend Scalar operator/(const Scalar& a, const Scalar& b) {
+    if (Scalar::IsReal(a, b)) {
+      return a.As<double>() / b.As<double>();
+    }
+    if (b.As<int64_t>() == 0) {
+      ::oneop::sdk::ThrowText(ONEOP_ERROR_VALUE, {"a whole number is divided by zero"});
+    }
+    return a.As<int64_t>() / b.As<int64_t>();
+  }
   const oneop_value& OneopValue() const { return value_; }
 
  private:
+  static bool IsReal(const Scalar& a, const Scalar& b) {
+    if (a.IsComplex() || b.IsComplex()) {
+      ::oneop::sdk::ThrowText(ONEOP_ERROR_TYPE, {"scalars that are complex are not computed with"});
+    }
+    return a.IsFloatingPoint() || b.IsFloatingPoint();
+  }
   oneop_value value_{};
 };
 

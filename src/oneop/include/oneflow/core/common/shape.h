@@ -279,6 +279,7 @@ class Stride : public ::oneop::sdk::ShapeReader<Stride> {
   }
   template <class It, class = decltype(*std::declval<It>())>
   Stride(It begin, It end) : strides_(begin, end) {}
+  explicit Stride(int64_t count) : strides_(static_cast<size_t>(count)) {}
   Stride(int64_t count, int step) : strides_(static_cast<size_t>(count), step) {}
   using ShapeReader::at;
   using ShapeReader::operator[];

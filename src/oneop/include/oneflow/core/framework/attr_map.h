@@ -117,6 +117,7 @@ class AttrMap {
   }
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   size_t size() const { return store_ == nullptr ? 0 : store_->size(); }
+  const ::oneop::sdk::AttrStore* OneopStore() const { return store_.get(); }
   const oneop_attr* OneopData() const { return store_ == nullptr ? nullptr : store_->data(); }
   template <class T>
   void OneopPut(const char* name, const T& value) {
@@ -183,6 +184,7 @@ class MutableAttrMap {
     (PutNumbered(i++, values), ...);
   }
   void reset() { store_.Clear(); }
+  void clear() { store_.Clear(); }
   const ::oneop::sdk::AttrStore& OneopStore() const { return store_; }
 
  private:

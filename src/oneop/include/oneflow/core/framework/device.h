@@ -32,7 +32,11 @@ class Device {
   Device() = default;
   Device(DeviceType type, int64_t index) : type_(type), index_(index) {}
   DeviceType enum_type() const { return type_; }
-  std::string type() const { return type_ == kCUDA ? "cuda" : DeviceTag4DeviceType(type_); }
+  template <class = void>
+  const std::string& type() const {
+    static const std::string kNames[] = {"cpu", "cuda", "meta", "other"};
+    return kNames[type_ == kCPU ? 0 : type_ == kCUDA ? 1 : type_ == kMeta ? 2 : 3];
+  }
   template <class = void>
   Maybe<std::string> of_type() const {
     return std::string(DeviceTag4DeviceType(type_));
@@ -42,12 +46,28 @@ class Device {
   static Maybe<Symbol<Device>> New(std::string_view type, int64_t index = 0) {
     return SymbolOf(Device(type == "cpu" ? kCPU : kCUDA, index));
   }
+  // "cpu", "cuda" or "cuda:1".
+  template <class = void>
+  static Maybe<Symbol<Device>> ParseAndNew(const std::string& text) {
+    const size_t colon = text.find(':');
+    const std::string type = text.substr(0, colon);
+    const std::string digits = colon == std::string::npos ? "0" : text.substr(colon + 1);
+    const bool is_number = !digits.empty() && digits.size() < 5 &&
+                           digits.find_first_not_of("0123456789") == std::string::npos;
+    CHECK_OR_RETURN((type == "cpu" || type == "cuda") && is_number)
+        << "\"" << text << "\" is no device: expected cpu, cuda, or cuda with an index, as cuda:1";
+    return New(type, std::stoll(digits));
+  }
+  template <class = void>
+  std::string ToString() const {
+    return type() + ":" + std::to_string(index_ < 0 ? 0 : index_);
+  }
   template <class = void>
   static Maybe<Symbol<Device>> ThreadLocalGetOrNew(std::string_view type, int64_t index) {
     return New(type == "gpu" ? "cuda" : type, index);
   }
   friend bool operator==(const Device& a, const Device& b) {
-    return a.type_ == b.type_ && a.index_ == b.index_;
+    return a.type_ == b.type_ && (a.index_ == b.index_ || a.type_ == kCPU);  // there is one cpu
   }
 
  private:

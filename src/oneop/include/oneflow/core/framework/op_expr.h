@@ -19,6 +19,10 @@ class OpExpr {
   const std::vector<const char*>& oneop_outputs() const { return outputs_; }
   const AttrMap& oneop_base_attrs() const { return base_attrs_; }
   const void** OneopNote() const { return &note_; }
+  // Of an expression that is no op of its own: what a call of it does instead.
+  using OneopRun = Maybe<TensorTuple> (*)(const TensorTuple& inputs,
+                                          const ::oneop::sdk::AttrStore* attrs);
+  OneopRun oneop_run() const { return run_; }
 
   // The host's op. Looked up at the first call: it may belong to a library that is loaded later.
   const void* OneopFind() const {
@@ -37,6 +41,7 @@ class OpExpr {
   std::vector<const char*> inputs_;
   std::vector<const char*> outputs_;
   AttrMap base_attrs_;
+  OneopRun run_ = nullptr;
   mutable const void* op_ = nullptr;
   mutable const void* note_ = nullptr;
 };

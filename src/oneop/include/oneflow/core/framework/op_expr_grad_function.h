@@ -158,6 +158,7 @@ class OneopEagerGrad {
 
 #if defined(ONEOP_PORT)
 #include "oneop/sdk/port.h"
+#include "oneop/sdk/port/static_zeros.h"
 #endif
 
 #endif  // ONEFLOW_CORE_FRAMEWORK_OP_EXPR_GRAD_FUNCTION_H_

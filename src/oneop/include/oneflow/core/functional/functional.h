@@ -3,6 +3,7 @@
 #define ONEFLOW_CORE_FUNCTIONAL_FUNCTIONAL_H_
 
 #include "oneflow/core/functional/function_library.h"
+#include "oneop/sdk/tensor_calls.h"
 
 namespace oneflow ONEOP_HIDDEN {
 namespace one {
@@ -23,6 +24,11 @@ Maybe<T> Call(const char* name, const A&... args) {
 }  // namespace functional
 }  // namespace one
 }  // namespace oneflow ONEOP_HIDDEN
+
+#if defined(ONEOP_PORT)
+#include "oneflow/core/framework/tensor_methods.h"
+#include "oneop/sdk/port/select_top_n.h"
+#endif
 
 #if __has_include("oneflow/core/functional/functional_api.yaml.h")
 #include "oneflow/core/functional/functional_api.yaml.h"

@@ -75,6 +75,14 @@ class TensorProcessor {
   bool promotes_ = false;
 };
 
+// Inputs that are at least of the type `lowest`, where it is one, and of one type if they are to.
+inline Maybe<TensorTuple> OneopInputs(const TensorTuple& inputs, const Symbol<DType>& lowest,
+                                      bool promotes) {
+  TensorProcessor processor;
+  JUST(processor.PromoteInputsToCommonDtype(promotes).AddInputs(inputs, lowest).Apply());
+  return JUST(processor.GetInputs());
+}
+
 }  // namespace functional
 }  // namespace one
 }  // namespace oneflow ONEOP_HIDDEN

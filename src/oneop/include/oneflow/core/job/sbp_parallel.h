@@ -112,10 +112,25 @@ inline std::vector<std::string> NdSbpToStringList(const NdSbp& nd_sbp) {
   }
   return list;
 }
+// One SBP for each dimension of the mesh.
+inline Maybe<std::vector<Symbol<SbpParallel>>> GetSbpList(const Symbol<NdSbp>& nd_sbp) {
+  std::vector<Symbol<SbpParallel>> list;
+  for (const SbpParallel& sbp : *nd_sbp) {
+    list.push_back(SymbolOf(sbp));
+  }
+  return list;
+}
+namespace private_details {
+inline Maybe<std::vector<Symbol<SbpParallel>>> RawGetSbpList(const Symbol<NdSbp>& nd_sbp) {
+  return GetSbpList(nd_sbp);
+}
+}  // namespace private_details
 // Who takes part, as text: the device and how many there are.
 inline Maybe<std::string> PlacementToString(const ParallelDesc& desc) {
   return std::string(desc.device_tag()) + ":" + std::to_string(desc.parallel_num());
 }
+// A placement that is no call's is one device, which there is.
+inline Maybe<void> CheckDeviceIdsIsValid(const Symbol<ParallelDesc>&) { return Maybe<void>::Ok(); }
 inline std::string NdSbpToString(const NdSbp& nd_sbp) {
   std::string text = "(";
   for (const std::string& one : NdSbpToStringList(nd_sbp)) {

@@ -4,7 +4,8 @@
 
 #include "oneflow/core/common/optional.h"
 #include "oneflow/core/framework/op_builder.h"
-#include "oneop/sdk/recorder.h"
+#include "oneflow/core/framework/op_interpreter.h"
+#include "oneop/sdk/tensor_state.h"
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -33,33 +34,23 @@ inline void RunCall(oneop_call& call, oneop_handle* outputs, Find find) {
 namespace oneflow ONEOP_HIDDEN {
 namespace one {
 
-// Attributes of a call, and the device of one without tensors. OneFlow adds placement and state;
-// here these are torch's business.
-struct OpExprInterpContext {
-  OpExprInterpContext(const MutableAttrMap& map) : attrs(&map) {}  // NOLINT: implicit, as OneFlow
-  OpExprInterpContext(const MutableAttrMap& map, const Symbol<Device>& device) : attrs(&map) {
-    device_type = device->enum_type();
-    device_index = static_cast<int32_t>(device->device_id());
-  }
-  OpExprInterpContext(const MutableAttrMap& map, const Optional<Symbol<Device>>& device)
-      : attrs(&map) {
-    if (device.has_value()) {
-      *this = OpExprInterpContext(map, *device.value_or_throw());
-    }
-  }
-  const MutableAttrMap* attrs;
-  int32_t device_type = ONEOP_DEVICE_INVALID;
-  int32_t device_index = 0;
-};
-
 // What a call has beside its tensors.
 struct OneopSettings {
   OneopSettings() = default;
   OneopSettings(const MutableAttrMap& map) : attrs(&map.OneopStore()) {}  // NOLINT: implicit
   OneopSettings(const OpExprInterpContext& context)                       // NOLINT: implicit
-      : attrs(&context.attrs->OneopStore()),
-        device_type(context.device_type),
-        device_index(context.device_index) {}
+      : attrs(context.OneopAttrs()) {
+    if (context.parallel_desc.has_value()) {
+      ::oneop::sdk::ThrowText(ONEOP_ERROR_NOT_IMPLEMENTED,
+                              {"an op is called for a placement: tensors over several devices are "
+                               "DTensors here, and no argument of a call"});
+    }
+    if (context.device.has_value()) {
+      const Device& device = **context.device.value_or_throw();
+      device_type = device.enum_type();
+      device_index = static_cast<int32_t>(device.device_id());
+    }
+  }
   const ::oneop::sdk::AttrStore* attrs = nullptr;
   int32_t device_type = ONEOP_DEVICE_INVALID;
   int32_t device_index = 0;
@@ -174,6 +165,11 @@ class OpInterpUtil {
   }
   template <class T>
   static Maybe<T> Run(const OpExpr& op, const TensorTuple& inputs, const OneopSettings& settings) {
+    if constexpr (std::is_same_v<T, TensorTuple>) {
+      if (op.oneop_run() != nullptr) {
+        return op.oneop_run()(inputs, settings.attrs);
+      }
+    }
     std::vector<oneop_handle> handles;
     handles.reserve(inputs.size());
     for (const auto& input : inputs) {
