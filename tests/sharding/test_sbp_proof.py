@@ -275,7 +275,7 @@ def test_partial_values_of_bools_are_not_tried(declared):
 def test_sums_that_overflow_only_where_inputs_were_enlarged_say_nothing():
     with isolated():
         op = oneop.define("narrow_column_sum(Tensor x) -> Tensor y", infer="r c -> c")
-        op.register_kernel("cpu", language="torch")(lambda x: x.float().sum(0).to(x.dtype))
+        op.register_kernel("cpu", language="torch")(lambda x: x.double().sum(0).to(x.dtype))
         # Times 10,000 the parts of the first column are too large for float16, and the whole is 0.
         x = torch.tensor([[4.0, 0.5], [4.0, 0.25], [-4.0, 1.0], [-4.0, 0.5]], dtype=torch.float16)
         report = check_sbp(op, [x], discover=False)
