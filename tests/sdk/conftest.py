@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sdk_pieces import CXX, EXTRA, HERE, INCLUDE, RUNNER
+from sdk_pieces import ABI, CXX, EXTRA, HERE, INCLUDE, RUNNER
 
 
 class Builder:
@@ -65,7 +65,7 @@ def drive(builder: Builder):
         done = subprocess.run([*RUNNER, str(host)], input=text, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         lines = done.stdout.splitlines()
-        assert lines[0] == "lib 0 1.6 oneop 0.1.0", lines[0]
+        assert lines[0] == f"lib 0 {ABI} oneop 0.1.0", lines[0]
         return lines[1:]
 
     run.host = [*RUNNER, str(host)]

@@ -1,11 +1,15 @@
 """Pieces of C++ sources and of scripts for the host, which the tests of the SDK share."""
 
 import os
+import re
 import shlex
 from pathlib import Path
 
 HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "src" / "oneop" / "include"
+_ABI = re.findall(r"#define ONEOP_ABI_M(?:AJOR|INOR) (\d+)", (INCLUDE / "oneop/abi.h").read_text())
+#: As libraries and hosts say it: "1.7".
+ABI = ".".join(_ABI)
 CXX = os.environ.get("CXX", "g++")
 EXTRA = shlex.split(os.environ.get("ONEOP_TEST_CXXFLAGS", ""))
 RUNNER = shlex.split(os.environ.get("ONEOP_TEST_RUNNER", ""))

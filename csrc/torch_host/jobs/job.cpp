@@ -124,7 +124,7 @@ void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
   const Layout& layout = *record->layout;
   const CallTensors call(layout, args.data());
   const c10::Device device = device_of(layout, args.data(), call);
-  auto step = std::make_unique<OpStep>();
+  auto step = std::make_unique<OpStep>(device.type());
   step->plan = find_plan(op, record, args.data(), call, device);
   check_buffers(name, *step->plan, outputs, tmp);
   std::vector<void*> data;
@@ -147,7 +147,7 @@ void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
   step->has_work = step->plan->has_work();
   step->plan->bind(&step->bound, step->tensors.data(), data.data(),
                    tmp.defined() ? tmp.mutable_data_ptr() : nullptr, current_stream(device),
-                   nullptr);
+                   static_cast<ScratchPool*>(&step->scratch));
   holds_gil_ = holds_gil_ && step->plan->kernel().holds_gil;
   if (!device.is_cpu()) {
     device_ = device;
@@ -170,6 +170,7 @@ void JobProgram::add_function(std::function<void()> function) {
 void JobProgram::run_step(Step& step, torch::jit::Stack* stack) {
   if (step.op != nullptr) {
     if (step.op->has_work) {
+      const StepScratch::Turn turn{&step.op->scratch};
       step.op->plan->run_bound(&step.op->bound.frame);
       if (step.op->has_stream && kernel_sync()) {
         wait_for_kernel(step.op->bound.frame.op_type_name, *step.op->plan, *device_);

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/core/Allocator.h>
 
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/ops/host.h"
 #include "engine/plans/job_lock.h"
 #include "engine/plans/plan.h"
 
@@ -32,6 +34,26 @@ class JobGate {
   JobLock turn_;
   std::shared_ptr<JobLock> variables_;
   JobLock::Mode mode_;
+};
+
+// Scratch memory of a step, while its kernel runs. One thread at a time runs a program: the one in
+// its gate.
+class StepScratch final : public ScratchPool {
+ public:
+  explicit StepScratch(c10::DeviceType device) : device_(device) {}
+  void* allocate(int64_t bytes) override {
+    blocks_.push_back(c10::GetAllocator(device_)->allocate(bytes));
+    return blocks_.back().get();
+  }
+  // Gives the memory back when the kernel has returned or thrown.
+  struct Turn {
+    StepScratch* scratch;
+    ~Turn() { scratch->blocks_.clear(); }
+  };
+
+ private:
+  c10::DeviceType device_;
+  std::vector<c10::DataPtr> blocks_;
 };
 
 class JobProgram {
@@ -66,10 +88,12 @@ class JobProgram {
 
  private:
   struct OpStep {
+    explicit OpStep(c10::DeviceType device) : scratch(device) {}
     std::shared_ptr<const CallPlan> plan;
     std::vector<oneop_tensor> tensors;
     CallPlan::BoundFrame bound;
     std::vector<at::Tensor> kept;  // what the pointers belong to
+    StepScratch scratch;           // the frame points to it
     bool has_work = true;
     bool has_stream = false;
   };

@@ -41,7 +41,13 @@ void* scratch(const oneop_frame* frame, int64_t bytes, oneop_status* status) {
                  "scratch memory is available only while a kernel runs");
     return nullptr;
   }
-  return static_cast<ScratchPool*>(frame->host_data)->allocate(bytes);
+  try {
+    return static_cast<ScratchPool*>(frame->host_data)->allocate(bytes);
+  } catch (const std::exception&) {  // it must not pass through a library's frames
+    Status::fail(status, ONEOP_ERROR_RUNTIME,
+                 std::to_string(bytes) + " bytes of scratch memory cannot be allocated");
+    return nullptr;
+  }
 }
 
 // The first symbol among the arguments, or null.
