@@ -51,7 +51,7 @@ def test_a_train_job(reversed_):
     def job(x: tp.Numpy.Placeholder((5,))) -> tp.Numpy:
         w = oneop.get_variable("w", shape=(5,), initializer=lambda shape, dtype: start.clone())
         loss = (reversed_(w) * x).sum()
-        oneop.optimizer.SGD(0.5).minimize(loss)
+        oneop.optimizer.SGD(0.5, momentum=0).minimize(loss)
         return loss
 
     x = np.arange(1, 6, dtype=np.float32)
@@ -69,5 +69,5 @@ def test_what_cannot_be_allocated_is_an_error_everywhere(reversed_):
     x = np.arange(8, dtype=np.float32)
     for call in (lambda: reversed_(torch.from_numpy(x), extra=2**58), lambda: job(x)):
         for _ in range(2):
-            with pytest.raises(OpRuntimeError, match=r"\d+ bytes of scratch memory cannot be allocated"):
+            with pytest.raises(OpRuntimeError, match="of scratch memory cannot be allocated"):
                 call()

@@ -164,15 +164,18 @@ def _default_of(attr: Any) -> Any:
 
 
 def _constants_in_code(name: str) -> list[str | int]:
-    """Return strings and integers in the code of an op's Python functions: what it compares attributes with."""
-    from oneop.authoring.book import definition_of, page_of
+    """Return strings and integers in the code of an op's Python functions: what it compares attributes with.
 
-    page = definition_of(name)
-    if page is None:
-        return []
-    functions: list[Any] = [rule.function for rule in (page.infer, page.check) if rule is not None]
-    functions += [page.sbp] if page.sbp is not None else []
-    functions += [kernel.fields.get("function") for kernel in page_of(name, page.source.library).kernels]
+    Kernels may be registered in other files than the op's, and for an op of C++.
+    """
+    from oneop.authoring.book import definition_of, pages_of
+
+    functions: list[Any] = []
+    definition = definition_of(name)
+    if definition is not None:
+        functions += [rule.function for rule in (definition.infer, definition.check) if rule is not None]
+        functions += [definition.sbp] if definition.sbp is not None else []
+    functions += [kernel.fields.get("function") for page in pages_of(name) for kernel in page.kernels]
     constants: dict[str | int, None] = {}
     for function in functions:
         _collect(function, constants, set())
