@@ -37,7 +37,7 @@ def test_in_place_on_a_view_and_with_gradients():
     wanted = torch.arange(12.0).reshape(4, 3)
     wanted[1] *= 2
     torch.testing.assert_close(leaf.grad, wanted)
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+    with pytest.raises(RuntimeError, match="a leaf that requires a gradient cannot be changed in place"):
         oneop._C.more_twice_(leaf)
 
 
