@@ -22,6 +22,17 @@ OP("scr_reversed(Tensor x, *, int extra=0) -> Tensor y").same_shape()
       for (int64_t i = 0; i != n; ++i) y[i] = second[i];
     })
     .gradient("dx = scr_reversed(dy, extra=extra)");
+
+// Every piece of the loop asks for memory of its own.
+OP("scr_pieces(Tensor x) -> Tensor y").same_shape().kernel<float>([](auto x, auto y, oneop::Call& call) {
+  call.parallel_for(0, x.numel(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i != end; ++i) {
+      float* piece = call.scratch<float>(1 + i % 7);
+      piece[i % 7] = x[i];
+      y[i] = 2 * piece[i % 7];
+    }
+  });
+});
 """
 
 
@@ -42,6 +53,19 @@ def test_kernels_of_a_job_have_scratch_memory(reversed_):
         expected = x * 2 + x[::-1]
         np.testing.assert_array_equal(job(x), expected)
         np.testing.assert_array_equal(job(x=x), expected)
+
+
+def test_threads_of_a_kernel_ask_for_memory_at_once(reversed_, many_threads):
+    pieces = oneop.ops.scr_pieces
+
+    @oneop.global_function()
+    def job(x: tp.Numpy.Placeholder((20_000,))) -> tp.Numpy:
+        return pieces(x)
+
+    x = torch.randn(20_000)
+    for _ in range(20):
+        assert torch.equal(pieces(x), 2 * x)
+        np.testing.assert_array_equal(job(x.numpy()), 2 * x.numpy())
 
 
 def test_a_train_job(reversed_):

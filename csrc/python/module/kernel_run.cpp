@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "engine/ops/host.h"
 #include "python/module/call_spec.h"
@@ -32,11 +34,13 @@ class GuardedScratch final : public ScratchPool {
       : device_(device), tensors_(tensors) {}
   void* allocate(int64_t bytes) override {
     const size_t guard = device_.is_cpu() ? kGuard : 0;
-    blocks_.emplace_back(c10::GetAllocator(device_.type())->allocate(bytes + 2 * guard), bytes);
-    char* data = static_cast<char*>(blocks_.back().first.get());
+    c10::DataPtr block = c10::GetAllocator(device_.type())->allocate(bytes + 2 * guard);
+    char* data = static_cast<char*>(block.get());
     if (guard > 0) {
       std::memset(data, kPattern, bytes + 2 * guard);
     }
+    const std::lock_guard<std::mutex> lock(mutex_);  // any thread of the kernel may ask
+    blocks_.emplace_back(std::move(block), bytes);
     return data + guard;
   }
   std::shared_ptr<void> owner_of(const void* data) const override {
@@ -71,6 +75,7 @@ class GuardedScratch final : public ScratchPool {
  private:
   c10::Device device_;
   const std::vector<at::Tensor>& tensors_;
+  std::mutex mutex_;
   std::vector<std::pair<c10::DataPtr, int64_t>> blocks_;
 };
 

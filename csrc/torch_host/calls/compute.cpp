@@ -20,6 +20,7 @@
 #include "torch_host/calls/tensor_rules.h"
 #include "torch_host/calls/thread_cache.h"
 #include "torch_host/memory/host_cache.h"
+#include "torch_host/memory/scratch_blocks.h"
 #include "torch_host/memory/small_cache.h"
 #include "torch_host/ops/torch_types.h"
 
@@ -48,16 +49,13 @@ at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
 }
 
-// Scratch memory from torch's allocator of the device, on its current stream.
+// Scratch memory of a direct call.
 class DeviceScratch final : public ScratchPool {
  public:
   DeviceScratch(c10::Device device, const CallTensors& call, const Arranged& inputs,
                 const OutputTensors& outputs)
-      : device_(device), call_(call), inputs_(inputs), outputs_(outputs) {}
-  void* allocate(int64_t bytes) override {
-    blocks_.push_back(c10::GetAllocator(device_.type())->allocate(bytes));
-    return blocks_.back().get();
-  }
+      : blocks_(device.type()), call_(call), inputs_(inputs), outputs_(outputs) {}
+  void* allocate(int64_t bytes) override { return blocks_.allocate(bytes); }
   std::shared_ptr<void> owner_of(const void* data) const override {
     for (const at::Tensor* tensor : call_.tensors) {
       if (tensor->const_data_ptr() == data) {
@@ -75,11 +73,10 @@ class DeviceScratch final : public ScratchPool {
   }
 
  private:
-  c10::Device device_;
+  ScratchBlocks blocks_;
   const CallTensors& call_;
   const Arranged& inputs_;
   const OutputTensors& outputs_;
-  c10::SmallVector<c10::DataPtr, 2> blocks_;
 };
 
 }  // namespace

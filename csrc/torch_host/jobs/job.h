@@ -15,6 +15,7 @@
 #include "engine/ops/host.h"
 #include "engine/plans/job_lock.h"
 #include "engine/plans/plan.h"
+#include "torch_host/memory/scratch_blocks.h"
 
 namespace oneop {
 
@@ -40,11 +41,8 @@ class JobGate {
 // its gate.
 class StepScratch final : public ScratchPool {
  public:
-  explicit StepScratch(c10::DeviceType device) : device_(device) {}
-  void* allocate(int64_t bytes) override {
-    blocks_.push_back(c10::GetAllocator(device_)->allocate(bytes));
-    return blocks_.back().get();
-  }
+  explicit StepScratch(c10::DeviceType device) : blocks_(device) {}
+  void* allocate(int64_t bytes) override { return blocks_.allocate(bytes); }
   // Gives the memory back when the kernel has returned or thrown.
   struct Turn {
     StepScratch* scratch;
@@ -52,8 +50,7 @@ class StepScratch final : public ScratchPool {
   };
 
  private:
-  c10::DeviceType device_;
-  std::vector<c10::DataPtr> blocks_;
+  ScratchBlocks blocks_;
 };
 
 class JobProgram {

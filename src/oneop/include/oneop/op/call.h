@@ -130,7 +130,8 @@ class Call {
   Attrs attrs() const { return Attrs(frame_); }
 
   // Memory on the device of the call that lives until the kernel returns; its content is undefined.
-  // For the thread that runs the kernel: not for the bodies of parallel_for.
+  // Threads of parallel_for may ask for it too; the memory is given back when the kernel returns,
+  // not when their body does.
   template <class T>
   T* scratch(int64_t count) const {
     int64_t bytes = 0;
