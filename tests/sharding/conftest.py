@@ -39,7 +39,7 @@ def run_ranks(folder, world, meshes):
         for rank in range(world)
     ]
     try:
-        said = [rank.communicate(timeout=300)[0] for rank in ranks]
+        said = [rank.communicate(timeout=900)[0] for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()

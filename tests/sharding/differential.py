@@ -301,7 +301,7 @@ def main():
         init_method=f"file://{folder}/store",
         rank=int(rank),
         world_size=int(world),
-        timeout=datetime.timedelta(seconds=60),
+        timeout=datetime.timedelta(seconds=300),
     )
     from torch.distributed.device_mesh import init_device_mesh
 

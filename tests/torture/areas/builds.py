@@ -143,7 +143,7 @@ def _kill(world: World) -> str:
     process = world.start()
     time.sleep(world.dice.random() * 1.5)  # the moment is the point of this test
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     deadline = time.monotonic() + 30
     while compilers := _compilers_in(world.folder):
         assert time.monotonic() < deadline, f"compilers still run after {number!r}: {compilers}"
