@@ -14,6 +14,7 @@ SOURCE = '#include "oneflow/core/framework/framework.h"\n'
 def library(tmp_path, monkeypatch):
     """A library with no ops, built here by these commands."""
     monkeypatch.setenv("ONEOP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("CXX", raising=False)  # the commands begin with g++
     (tmp_path / "empty.cpp").write_text(SOURCE)
     return build("empty", [tmp_path / "empty.cpp"]).path
 
