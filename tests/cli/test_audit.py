@@ -10,10 +10,15 @@ from oneop._build.library import build
 SOURCE = '#include "oneflow/core/framework/framework.h"\n'
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def library(tmp_path, monkeypatch):
-    """A library with no ops, built here by these commands."""
-    monkeypatch.setenv("ONEOP_CACHE_DIR", str(tmp_path / "cache"))
+def library(tmp_path, monkeypatch, cache):
+    """A library with no ops, built here by these commands. All but the first take objects of the SDK from the cache."""
+    monkeypatch.setenv("ONEOP_CACHE_DIR", str(cache))
     monkeypatch.delenv("CXX", raising=False)  # the commands begin with g++
     (tmp_path / "empty.cpp").write_text(SOURCE)
     return build("empty", [tmp_path / "empty.cpp"]).path
@@ -44,6 +49,16 @@ def test_a_changed_source_does_not_rebuild_to_the_same_bytes(oneop, library, tmp
     (tmp_path / "empty.cpp").unlink()
     status, out, _ = oneop("audit", library, "--rebuild", "--json")
     assert status == 0 and json.loads(out)["rebuilds to"].startswith("unknown: g++ ")
+
+
+def test_a_record_that_lacks_a_command(oneop, library):
+    record = library.parent / "command.txt"
+    folder, _, *others = record.read_text().splitlines(keepends=True)
+    record.write_text("".join([folder, *others]))
+    status, out, _ = oneop("audit", library, "--rebuild", "--json")
+    assert status == 0 and json.loads(out)["rebuilds to"] == (
+        "unknown: its record does not name the command of each object; build it again and repeat"
+    )
 
 
 def test_problems(oneop, tmp_path, monkeypatch):

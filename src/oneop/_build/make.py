@@ -124,7 +124,8 @@ class _Make:
         key = plan.key or cache.digest(inputs)
         entry = cache.entry_for(plan.kind, plan.name, key)
         seconds = time.monotonic() - self.started
-        _write_record(folder, self.finished)
+        made_by = [unit.command(made.path.parent) for unit, made in zip(plan.units, objects, strict=True)]
+        _write_record(folder, self.finished, [*made_by, self.finished[-1].job.command])
         units = [unit.inputs for unit in objects]  # in full, for `oneop cache why`
         cache.publish(folder, entry, {**inputs, "units": units}, {"build_seconds": seconds, **plan.record})
         if reads is not None:
@@ -196,11 +197,15 @@ def _unknown_reads() -> Reads:
     return Reads(contents={"edited": str(time.time_ns())})
 
 
-def _write_record(folder: Path, results: Sequence[Finished]) -> None:
-    """Write build.log, all that was said, and command.txt, what was run."""
+def _write_record(folder: Path, results: Sequence[Finished], commands: Sequence[Sequence[str]] = ()) -> None:
+    """Write build.log, all that was said, and command.txt, how to make it: by default what was run.
+
+    The commands of a library are those of all its objects, in the linker's order, also where an object came from the
+    cache: `oneop audit --rebuild` runs them again.
+    """
     (folder / "build.log").write_text("".join(_log_of(result) for result in results))
-    commands = "".join(f"{shlex.join(result.job.command)}\n" for result in results)
-    (folder / "command.txt").write_text(f"cd {shlex.quote(str(Path.cwd()))}\n{commands}")
+    lines = "".join(f"{shlex.join(command)}\n" for command in commands or [result.job.command for result in results])
+    (folder / "command.txt").write_text(f"cd {shlex.quote(str(Path.cwd()))}\n{lines}")
 
 
 def _log_of(result: Finished) -> str:

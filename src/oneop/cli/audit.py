@@ -56,7 +56,7 @@ def audit(path: Path) -> dict[str, Any]:
 
     elf = read_elf(path)
     digest = sha_of(path)
-    record = _record_of(digest)
+    record = _record_of(path, digest)
     strangers = [name for name in elf.imports if not RUNTIME_VERSIONS.search(name) and name not in OPTIONAL]
     return {
         "file": str(path),
@@ -100,15 +100,15 @@ def _sdk_text(content: bytes) -> str:
     return text[1].decode() if text else ""
 
 
-def _record_of(digest: str) -> Path | None:
-    """Return the folder of the build cache in which a file of this content was made."""
+def _record_of(path: Path, digest: str) -> Path | None:
+    """Return the folder of the build cache in which the file was made, or another one with a file of this content."""
     from oneop._build.cache import list_entries
 
-    for kind in ("library", "core"):
-        for entry in list_entries(kind):
-            files = entry.meta().get("files")
-            if isinstance(files, dict) and digest in files.values():
-                return entry.path
+    entries = [entry for kind in ("library", "core") for entry in list_entries(kind)]
+    for entry in sorted(entries, key=lambda entry: entry.path != path.parent):
+        files = entry.meta().get("files")
+        if isinstance(files, dict) and digest in files.values():
+            return entry.path
     return None
 
 
@@ -129,7 +129,7 @@ def rebuild(commands: list[str] | None) -> str:
     *compiles, link = lines
     objects = [i for i, word in enumerate(link) if word.endswith("/unit.o")]
     if folder[:1] != ["cd"] or len(objects) != len(compiles):
-        return "unknown: some of its objects came from the cache; clear it, build again and repeat"
+        return "unknown: its record does not name the command of each object; build it again and repeat"
     with tempfile.TemporaryDirectory() as name:
         for i, words in enumerate(compiles):
             words[words.index("-o") + 1] = link[objects[i]] = f"{name}/{i}/unit.o"
