@@ -60,6 +60,15 @@ def test_a_reference_of_another_dtype_does_not_match(op):
     assert not bench(op, sizes=(10,), seconds=0.01).ok
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_16_bits_match_a_reference_of_several_ops(dtype):
+    op = oneop.define("bench_low(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+    op.register_kernel("cpu", language="torch")(lambda x: (x.float() / (1 + x.float().abs())).to(x.dtype))
+    assert bench(op, reference=lambda x: x / (1 + x.abs()), sizes=(1000,), dtype=dtype, seconds=0.01).ok
+    assert not bench(op, reference=lambda x: x / (2 + x.abs()), sizes=(1000,), dtype=dtype, seconds=0.01).ok
+    assert not bench(op, reference=lambda x: op(x).float(), sizes=(1000,), dtype=dtype, seconds=0.01).ok
+
+
 def test_products_count_operations():
     op = oneop.define("bench_mm(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", differentiable=False)
     op.register_kernel("cpu", dtypes=torch.float32)(lambda x, w: x @ w)
