@@ -16,9 +16,9 @@ import torch
 import oneop
 from oneop import typing as tp
 
-COLOURS = {"kernel": "#2f7ed8", "torch": "#6b8e23", "python": "#c0504d", "cpu": "#8064a2", "copy": "#888"}
+COLOURS = {"kernel": "#3079cc", "torch": "#5f8420", "python": "#c8524f", "cpu": "#8c6db4", "copy": "#808080"}
 STYLE = (
-    "text { font: 11px monospace; fill: #222 } .title { font: bold 15px sans-serif } .memory text { font-size: 18px } "
+    "text { font: 11px monospace; fill: #222 } .title { font: bold 15px sans-serif } "
     ".axis { stroke: #666 } "
     ".edge { fill: none; stroke: #888; opacity: .6 } .buffer { stroke: #fff; stroke-width: .5; opacity: .85 } "
     + " ".join(f".{name} {{ fill: {colour} }}" for name, colour in COLOURS.items())
@@ -54,15 +54,24 @@ def picture_of(page: str) -> str:
         body = re.sub(r"<title>.*?</title>", "", body, flags=re.DOTALL)  # they name files of this machine
         parts[name] = (float(box[1]), float(box[2]), body)
     graph_width, graph_height, graph = parts["graph"]
-    _, height, memory = parts["memory"]
-    tall = 40 + max(graph_height, height * 0.6)
+    width, height, memory = parts["memory"]
+    top, bound, first, last = (
+        re.findall(rf'<span class="{name}">(.*?)</span>', page, re.DOTALL)[0].replace("\n", "")
+        for name in ("top", "bound", "first", "last")
+    )
+    scale = 0.6
+    left, right, low = 430, 430 + width * scale, 60 + height * scale
+    tall = max(40 + graph_height, low + 30)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1010 {tall:.0f}" role="img">\n<style>{STYLE}</style>\n'
         f'<rect width="1010" height="{tall:.0f}" fill="#fff"/>\n'
         '<text class="title" x="20" y="24">Steps of a job</text>'
-        '<text class="title" x="420" y="24">Their memory: steps to the right, addresses upwards</text>\n'
-        f'<svg x="-100" y="30" width="{graph_width}" height="{graph_height}">{graph}</svg>\n'
-        f'<g class="memory" transform="translate(420 34) scale(0.6)">{memory}</g>\n</svg>\n'
+        '<text class="title" x="430" y="24">Their memory: steps to the right, addresses upwards</text>\n'
+        f'<svg x="10" y="30" width="{graph_width}" height="{graph_height}">{graph}</svg>\n'
+        f'<text x="{left}" y="50">{top}</text><text x="{right:.0f}" y="50" text-anchor="end">{bound}</text>\n'
+        f'<g transform="translate({left} 60) scale({scale})">{memory}</g>\n'
+        f'<text x="{left}" y="{low + 18:.0f}">{first}</text>'
+        f'<text x="{right:.0f}" y="{low + 18:.0f}" text-anchor="end">{last}</text>\n</svg>\n'
     )
 
 

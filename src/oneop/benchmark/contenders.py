@@ -61,7 +61,7 @@ def forward_contest(case: Case) -> Contest:
 
 
 def _expected(case: Case) -> list[torch.Tensor]:
-    """Return what the reference gives. Of 16 bits it is computed in 64: a chain of torch's ops rounds at each of them."""
+    """Return what the reference gives. Of 16 bits it is computed in 64: a chain of torch ops rounds at each of them."""
     results = call_reference(case, case.make())
     if not any(tensor.dtype in LOW for tensor in case.make()):
         return results

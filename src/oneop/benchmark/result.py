@@ -32,8 +32,8 @@ class Row:
 
     @property
     def bandwidth(self) -> float:
-        """Bytes per second."""
-        return self.nbytes / self.seconds
+        """Bytes per second, at the least time, as ratios are."""
+        return self.nbytes / self.minimum
 
     @property
     def is_noisy(self) -> bool:

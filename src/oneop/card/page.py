@@ -13,14 +13,18 @@ from oneop.card.facts import CardFacts
 from oneop.testing.report import failure_lines
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8886; --good: #3a8f3a; --bad: #c0392b; --soft: #b7861a; --ink: #888; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 64rem; padding: 0 1rem; }
+:root { color-scheme: light dark; --line: #8886; --good: light-dark(#26702b, #6cc070);
+  --ink: light-dark(#5c5c5c, #a8a8a8);
+  --bad: light-dark(#b3261e, #ff8a80); --soft: light-dark(#7d5700, #e0b050); --op: light-dark(#1f66b8, #6ea8f0); }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 64rem; padding: 0 1rem;
+  overflow-wrap: anywhere; }
 h1 { font-size: 1.7rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 code, pre, td { font: 12.5px/1.5 ui-monospace, monospace; }
-pre { overflow-x: auto; padding: .6rem; border: 1px solid var(--line); }
-table { border-collapse: collapse; display: block; overflow-x: auto; }
-td, th { border-bottom: 1px solid var(--line); padding: .25rem .7rem; text-align: left; vertical-align: top; }
-svg { max-width: 100%; height: auto; } .soft { color: var(--ink); }
+pre { white-space: pre-wrap; padding: .6rem; border: 1px solid var(--line); }
+.wide { overflow-x: auto; } :focus-visible { outline: 2px solid var(--op); }
+table { border-collapse: collapse; overflow-wrap: normal; } .speed td { white-space: nowrap; }
+td, th { border-bottom: 1px solid var(--line); padding: .25rem .7rem .25rem 0; text-align: left; vertical-align: top; }
+svg { display: block; } .roofline { max-width: 100%; height: auto; } .soft { color: var(--ink); }
 .passed { color: var(--good); } .failed { color: var(--bad); font-weight: bold; } .missing { color: var(--soft); }
 .skipped { color: var(--ink); }
 """
@@ -54,8 +58,8 @@ def render_index(cards: Sequence[tuple[str, CardFacts]]) -> str:
         link = f'<a href="{_text(file)}">{_text(card.op.name)}</a>'
         kernels = ", ".join(dict.fromkeys(f"{kernel.device} {kernel.dtype}" for kernel in card.kernels))
         rows.append([link, f'<span class="{state}">{state}</span>', _text(kernels), _text(card.op.source)])
-    parts = [*_head("Op cards"), "<h1>Op cards</h1>", *_table(["op", "check", "kernels", "defined at"], rows, raw=True)]
-    return "\n".join([*parts, "</body></html>"])
+    table = _table("ops", ["op", "check", "kernels", "defined at"], rows, raw=True)
+    return "\n".join([*_head("Op cards"), "<h1>Op cards</h1>", *table, "</body></html>"])
 
 
 def _head(title: str) -> list[str]:
@@ -74,11 +78,14 @@ def _section(name: str, title: str, lines: Iterator[str] | Sequence[str]) -> str
     return "\n".join([f'<section id="{name}"><h2>{title}</h2>', *lines, "</section>"])
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, raw: bool = False) -> Iterator[str]:
-    yield "<table><thead><tr>" + "".join(f"<th>{_text(cell)}</th>" for cell in header) + "</tr></thead><tbody>"
+def _table(name: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, raw: bool = False) -> Iterator[str]:
+    """Yield a table; where it is wider than the screen it scrolls, by the keyboard too."""
+    kind = f' class="{name}"' if name == "speed" else ""
+    yield f'<div class="wide" tabindex="0" role="region" aria-label="{name}"><table{kind}><thead><tr>'
+    yield "".join(f'<th scope="col">{_text(cell)}</th>' for cell in header) + "</tr></thead><tbody>"
     for row in rows:
         yield "<tr>" + "".join(f"<td>{cell if raw else _text(cell)}</td>" for cell in row) + "</tr>"
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
 
 
 def _arguments(card: CardFacts) -> Iterator[str]:
@@ -86,7 +93,7 @@ def _arguments(card: CardFacts) -> Iterator[str]:
     flags = [("not differentiable", card.op.no_grad), ("CPU only", card.op.cpu_only)]
     flags += [("kernels take any strides", card.op.non_contiguous)]
     rows += [["trait", text] for text, holds in flags if holds]
-    yield from _table(["", "name"], rows)
+    yield from _table("arguments", ["", "name"], rows)
 
 
 def _attributes(card: CardFacts) -> Iterator[str]:
@@ -96,7 +103,7 @@ def _attributes(card: CardFacts) -> Iterator[str]:
     rows = [
         [attr.name, attr.type_text, attr.default if attr.has_default else "must be given"] for attr in card.op.attrs
     ]
-    yield from _table(["name", "type", "default"], rows)
+    yield from _table("attributes", ["name", "type", "default"], rows)
 
 
 def _kernels(card: CardFacts) -> Iterator[str]:
@@ -115,7 +122,8 @@ def _kernels(card: CardFacts) -> Iterator[str]:
         ]
         for kernel in card.kernels
     ]
-    yield from _table(["device", "dtype", "language", "priority", "if", "registered at", "source line"], rows)
+    header = ["device", "dtype", "language", "priority", "if", "registered at", "source line"]
+    yield from _table("kernels", header, rows)
 
 
 def _gradient(card: CardFacts) -> Iterator[str]:
@@ -144,7 +152,9 @@ def _graph(nodes: Sequence[BackwardNode]) -> Iterator[str]:
         place[node.name] = (20 + 190 * column[node.name], 14 + 46 * row)
     width, height = 40 + 190 * (max(column.values()) + 1), 30 + 46 * max(rows.values())
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    yield '<div class="wide" tabindex="0" role="region" aria-label="graph of the gradient">'
     yield f'<svg class="backward" {size} role="img" font-size="12">'
+    yield "<title>The ops that compute the gradient: what each reads is left of it</title>"
     for node in nodes:
         x, y = place[node.name]
         for source in node.reads:
@@ -156,12 +166,15 @@ def _graph(nodes: Sequence[BackwardNode]) -> Iterator[str]:
                 )
     for node in nodes:
         x, y = place[node.name]
-        kind = "var(--good)" if node.is_result else "var(--ink)" if not node.reads else "#2f7ed8"
+        kind = "var(--good)" if node.is_result else "var(--ink)" if not node.reads else "var(--op)"
         box = f'x="{x}" y="{y}" width="150" height="30" rx="5"'
         yield f'<g class="node"><rect {box} fill="Canvas" stroke="{kind}" stroke-width="1.5"/>'
         text = _text(node.text[:22])
         yield f'<text x="{x + 75}" y="{y + 19}" text-anchor="middle" fill="currentColor">{text}</text></g>'
-    yield "</svg>"
+    yield "</svg></div>"
+    keys = {"--ink": "given", "--op": "computed", "--good": "a gradient of an input"}
+    marks = (f'<span style="color:var({color})">&#9632;</span> {text}' for color, text in keys.items())
+    yield f'<p class="soft">{" &nbsp; ".join(marks)}</p>'
 
 
 def _signatures(card: CardFacts) -> Iterator[str]:
@@ -169,7 +182,7 @@ def _signatures(card: CardFacts) -> Iterator[str]:
         yield f"<p>{'declared; not checked here' if card.op.has_sbp else 'broadcast only'}</p>"
         return
     header = list(card.signatures[0])
-    yield from _table(header, [[row.get(name, "") for name in header] for row in card.signatures])
+    yield from _table("signatures", header, [[row.get(name, "") for name in header] for row in card.signatures])
 
 
 def _checks(card: CardFacts) -> Iterator[str]:
@@ -185,7 +198,7 @@ def _checks(card: CardFacts) -> Iterator[str]:
         ]
         for outcome in card.report.outcomes
     ]
-    yield from _table(["", "family", "calls", "note"], rows, raw=True)
+    yield from _table("checks", ["", "family", "calls", "note"], rows, raw=True)
     for outcome in card.report.failures:
         yield f"<pre>{_text(chr(10).join(failure_lines(card.op.name, outcome)))}</pre>"
 
@@ -195,13 +208,14 @@ def _speed(card: CardFacts) -> Iterator[str]:
         yield f"<p>{_text(card.notes.get('bench', 'not measured'))}</p>"
         return
     machine = card.bench.machine
-    about = f"{machine['processor']}, torch {machine['torch']}, {machine['threads']} threads"
+    threads = f"{machine['threads']} thread{'s' if machine['threads'] != 1 else ''}"
+    about = f"{machine['processor']}, torch {machine['torch']}, {threads}"
     yield f'<p class="soft">{_text(about)}</p>'
     for direction in (FORWARD, BACKWARD):
         if any(row.direction == direction for row in card.bench.rows):
             yield f"<h3>{direction}</h3>"
             yield svg(card.bench, direction)
-    yield from _table(HEADER, card.bench.table())
+    yield from _table("speed", HEADER, card.bench.table())
     yield "<ul>"
     yield from (f"<li>{_text(sentence)}</li>" for sentence in verdict(card.bench))
     yield "</ul>"
