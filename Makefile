@@ -111,4 +111,5 @@ $(installed): pyproject.toml setup.py
 	$(python) -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
 	$(python) -m pip install --quiet --disable-pip-version-check "setuptools>=77" torch==$(TORCH)
 	$(python) -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]" torch==$(TORCH)
+	@$(core) || echo "the core is built at its first use"
 	@touch $@

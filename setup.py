@@ -28,7 +28,7 @@ class BuildPy(build_py):
             shutil.copytree(ROOT / "csrc", target)
         if CORES:
             shutil.copytree(CORES, Path(self.build_lib) / "oneop/_cores", dirs_exist_ok=True)
-        else:
+        elif not self.editable_mode:  # else `make setup` or the first use builds it, where its progress is seen
             build_core()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks._timing import Timing, find
+from benchmarks._timing import Timing, find, tell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +19,9 @@ class Table:
     unit: str = "us"
     note: str = ""
     by_median: bool = False
+
+    def __post_init__(self) -> None:
+        tell(f"  measured: {self.title}")
 
     def ratio(self, name: str, to: str) -> float | None:
         """Return best time of one over best time of another, or None if one of them did not take part."""
@@ -54,6 +57,9 @@ class Section:
     tables: list[Table] = field(default_factory=list)
     bars: list[Bar] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        tell(f"{self.name}: {self.title} ...")
 
     def as_json(self) -> dict[str, Any]:
         return {

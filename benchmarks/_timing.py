@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import timeit
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ class Contender:
     per: int = 1  # the statement does this many of what is counted
 
 
+def tell(text: str) -> None:
+    """Print a line of progress, on stderr: tables are printed when their section is done, which takes minutes."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def race(contenders: Sequence[Contender], *, seconds: float, rounds: int = 15) -> list[Timing]:
     """Return a timing for each contender. All together take about `seconds`, in `rounds` turns."""
     timers = [timeit.Timer(contender.statement, globals=dict(contender.names)) for contender in contenders]
@@ -59,7 +65,8 @@ def race(contenders: Sequence[Contender], *, seconds: float, rounds: int = 15) -
 def take_turns(contenders: Mapping[str, Callable[[], float]], *, rounds: int) -> dict[str, Timing]:
     """Return a timing for each of some functions that measure themselves, such as runs of another process."""
     samples: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
+    for number in range(rounds):
+        tell(f"  round {number + 1} of {rounds}: {', '.join(contenders)}")
         for name, measure in contenders.items():
             samples[name].append(measure())
     return {name: Timing(name=name, samples=tuple(kept)) for name, kept in samples.items()}

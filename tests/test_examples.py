@@ -1,5 +1,6 @@
 """Every example runs as it stands, in a process and a folder of its own."""
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -24,3 +25,12 @@ def test_example_runs(path, tmp_path, run_program):
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_example_folder_says_what_it_is(folder):
     assert (folder / "README.md").is_file()
+
+
+@pytest.mark.parametrize("package", ["transformers", "lightning"])
+def test_ops_under_a_trainer(package, tmp_path, run_program):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"needs {package}")
+    result = run_program(EXAMPLES / "frameworks/trainers.py", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert f"{package}: not installed" not in result.stdout and f"{package} " in result.stdout

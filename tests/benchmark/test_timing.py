@@ -1,6 +1,8 @@
 """The harness takes no part of what it measures: a clock that only the measured functions advance says so."""
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -121,3 +123,16 @@ def _callers(frame):
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def test_sections_of_the_benchmarks_tell_what_they_do():
+    program = """
+from benchmarks._report import Section, Table
+from benchmarks._timing import take_turns
+section = Section(name="calls", title="one thread")
+section.tables.append(Table(title="n = 8", timings=list(take_turns({"op": lambda: 1.0}, rounds=2).values()), base="op"))
+"""
+    root = Path(__file__).parents[2]
+    result = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    expected = ["calls: one thread ...", "  round 1 of 2: op", "  round 2 of 2: op", "  measured: n = 8"]
+    assert (result.stdout, result.stderr.splitlines()) == ("", expected)

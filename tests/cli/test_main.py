@@ -41,7 +41,9 @@ def test_module_and_command_are_the_same(process):
 
 
 def test_usage_is_2_and_problems_are_1(oneop):
-    assert oneop("no-such-command")[0] == 2
+    status, out, err = oneop("chekc")
+    assert (status, out) == (2, "") and max(map(len, err.splitlines())) <= 80
+    assert err.startswith('oneop: there is no command "chekc", did you mean "check"?\n  there are: new, build, ')
     assert oneop("bench", "--sizes", "many")[0] == 2
     status, out, err = oneop("show", "no_such_op")
     assert (status, out) == (2, "")

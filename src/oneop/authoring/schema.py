@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from oneop.errors import RegistrationError, described
+from oneop.errors import RegistrationError, described, did_you_mean
 from oneop.model.attributes import BY_SCHEMA
 
 _ALIASES = {"ScalarType": "dtype", "ScalarType[]": "dtype[]", "int64": "int", "int64[]": "int[]", "double": "float"}
@@ -123,9 +123,9 @@ def _outputs(text: str, returns: str) -> tuple[Arg, ...]:
 def _tensor(text: str, part: str, name: str) -> Arg:
     match = re.fullmatch(r"Tensor(\(\w+(!?)\))?(\[(\d*)(\+?)\])?(\?)?\s*([A-Za-z_]\w*)?\s*(?:=\s*(None|\[\]))?", part)
     if not match:
-        raise _error(
-            text, f'cannot read "{part}"; expected Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x'
-        )
+        near = did_you_mean(re.split(r"\W", part)[0], ["Tensor"]) if not part.startswith("Tensor") else ""
+        forms = "Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x"
+        raise _error(text, f'cannot read "{part}"{near or ";"} expected {forms}')
     alias, writes, bracket, count, plus, optional, own_name, default = match.groups()
     if alias and not writes:
         raise _error(text, f'"{part}" is a view; only Tensor(a!), which is changed in place, is possible')
@@ -149,7 +149,9 @@ def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     word = word.removesuffix("?")
     kind = _ALIASES.get(word, word)
     if kind not in BY_SCHEMA:
-        raise _error(text, f'"{part}": there is no attribute type {word}\n  there are: {", ".join(BY_SCHEMA)}')
+        near = did_you_mean(word, ["Tensor", *BY_SCHEMA])
+        types = ", ".join(["Tensor", *BY_SCHEMA])
+        raise _error(text, f'"{part}": there is no attribute type {word}{near}\n  there are: {types}')
     attr = Attr(name=name, type=kind, is_optional=is_optional, is_positional=is_positional)
     if default is None:
         return attr

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from oneop._version import __version__
@@ -47,6 +48,17 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     parser = make_parser()
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    commands = [word for word in completion.words_of(parser)[""] if not word.startswith("-")]
+    if words and not words[0].startswith("-") and words[0] not in commands:
+        from oneop.errors import did_you_mean
+
+        print(f'oneop: there is no command "{words[0]}"{did_you_mean(words[0], commands)}', file=sys.stderr)
+        print(
+            textwrap.fill(f"there are: {', '.join(commands)}", 79, initial_indent="  ", subsequent_indent="  "),
+            file=sys.stderr,
+        )
+        return 2
     options = parser.parse_args(arguments)
     options.parser = parser  # for completion
     options.words = sys.argv[1:] if arguments is None else None  # None: called from Python, not as a command
