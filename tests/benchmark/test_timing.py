@@ -9,7 +9,7 @@ import torch
 
 import oneop
 from oneop.benchmark import bench, timing
-from oneop.benchmark.timing import LEAST_TURNS, TURN_SECONDS, measure
+from oneop.benchmark.timing import LEAST_TURNS, PATIENCE, TURN_SECONDS, measure
 from oneop.registry import isolated
 
 
@@ -56,6 +56,19 @@ def test_least_median_and_quartiles(clock):
     timing_of = measure({"uneven": clock.takes([0.5, 0.25, 1.0, 0.25])}, seconds=8)["uneven"]
     assert (timing_of.minimum, timing_of.median) == (0.25, 0.375)
     assert timing_of.spread > 0.3 * timing_of.median
+
+
+def test_a_busy_machine_is_measured_longer(clock):
+    quiet, busy = clock.takes(0.25), clock.takes([0.25, 0.25, 1.0, 1.0])
+    assert measure({"quiet": quiet}, seconds=8)["quiet"].turns == 32
+    timing_of = measure({"busy": busy}, seconds=8)["busy"]
+    assert timing_of.minimum == 0.25 and abs(timing_of.turns - PATIENCE * 8 / 0.625) < 3
+
+
+def test_an_interruption_does_not_end_the_calibration(clock):
+    function = clock.takes([*[2.0**-20] * 6, 1.0, *[2.0**-20] * 3000])  # the third turn takes a second
+    undisturbed = timing._calls_of_a_turn(clock.takes(2.0**-20), None)
+    assert timing._calls_of_a_turn(function, None) == undisturbed == 1024
 
 
 def test_turns_are_interleaved(clock):

@@ -70,3 +70,10 @@ def test_a_result_of_another_format(oneop, tmp_path):
     status, _, err = oneop("bench", "--compare", tmp_path / "a.json", tmp_path / "a.json")
     assert status != 0
     assert f"{tmp_path / 'a.json'} is no result of `oneop bench --save`: another format" in err
+
+
+def test_a_project_whose_module_is_not_there(oneop, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project.entry-points."oneop.ops"]\nx = "no_such_module_here"\n')
+    status, out, err = oneop("check", tmp_path)
+    assert (status, out) == (1, "")
+    assert 'pyproject.toml names the module "no_such_module_here" in oneop.ops, and it is not there' in err

@@ -67,7 +67,7 @@ def test_a_path_without_ops(oneop, tmp_path, monkeypatch, command):
     assert (status, out) == (2, "")
     assert err == (
         f"oneop {command}: {tmp_path / 'empty.py'} brings no op\n"
-        "  expected a call of oneop.define or oneop.load there, or REGISTER_USER_OP\n"
+        "  expected a call of oneop.define or oneop.load there, or in C++ OP(...) or REGISTER_USER_OP\n"
     )
     assert "there is no op and no file" in oneop(command, "cli_no_such_op")[2]
 

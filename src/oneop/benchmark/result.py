@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oneop.benchmark.timing import NOISY
 from oneop.errors import ArgumentError
 
 FORMAT = 2
-#: Quartiles further apart than this part of the median: the machine was busy with something else.
-NOISY = 0.3
 FORWARD, BACKWARD = "forward", "backward"
 
 

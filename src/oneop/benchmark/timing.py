@@ -15,10 +15,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-#: A turn is so many calls that it takes this long, or the most calls.
-TURN_SECONDS = 0.002
+#: A turn is so many calls that it takes this long, or the most calls. Short: the system takes the processor away for
+#: milliseconds, and the least time is that of a turn in which it did not.
+TURN_SECONDS = 0.0005
 MOST_CALLS = 1 << 20
 LEAST_TURNS = 5
+#: Quartiles further apart than this part of the median: the machine is busy with something else.
+NOISY = 0.3
+#: On a busy machine measuring takes up to so many times as long.
+PATIENCE = 4
 
 #: Looked up at each use: tests put a clock here that only the measured functions advance.
 clock: Callable[[], float] = time.perf_counter
@@ -40,7 +45,10 @@ def measure(
     seconds: float = 0.15,
     synchronize: Callable[[], object] | None = None,
 ) -> dict[str, Timing]:
-    """Return the time of each function; `seconds` is about what all of them together take, after their warm-up."""
+    """Return the time of each function.
+
+    `seconds` is about what they take together after their warm-up; on a busy machine it is up to `PATIENCE` times that.
+    """
     with _no_garbage_collection():
         counts: dict[str, int] = {}
         for name, function in functions.items():
@@ -49,19 +57,28 @@ def measure(
         samples: dict[str, list[float]] = {name: [] for name in functions}
         order = list(functions)
         shuffle = random.Random(0).shuffle  # no function always comes after the one that empties the caches
-        ends = clock() + seconds
-        while len(samples[order[0]]) < LEAST_TURNS or clock() < ends:
-            shuffle(order)
-            for name in order:
-                samples[name].append(_turn(functions[name], counts[name], synchronize) / counts[name])
-    return {name: _timing(values) for name, values in samples.items()}
+        started = clock()
+        for part in range(1, PATIENCE + 1):
+            while len(samples[order[0]]) < LEAST_TURNS or clock() < started + part * seconds:
+                shuffle(order)
+                for name in order:
+                    samples[name].append(_turn(functions[name], counts[name], synchronize) / counts[name])
+            timings = {name: _timing(values) for name, values in samples.items()}
+            if not any(timing.spread > NOISY * timing.median for timing in timings.values()):
+                break
+    return timings
 
 
 def _calls_of_a_turn(function: Callable[[], object], synchronize: Callable[[], object] | None) -> int:
     """Return how many calls take a turn's time, found by doubling."""
-    count = 1
-    while count < MOST_CALLS and _turn(function, count, synchronize) < TURN_SECONDS:
-        count *= 2
+    count, before = 1, 0.0
+    while count < MOST_CALLS:
+        took = _turn(function, count, synchronize)
+        if before and took > 4 * before:  # twice the calls, so something else ran meanwhile
+            took = _turn(function, count, synchronize)
+        if took >= TURN_SECONDS:
+            break
+        count, before = 2 * count, took
     return count
 
 

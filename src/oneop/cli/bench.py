@@ -37,7 +37,9 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--dtype", help="dtype of the inputs (float32 if the op takes it)")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where it runs (cpu)")
-    parser.add_argument("--seconds", type=_seconds, default=0.2, help="how long each size and direction takes (0.2)")
+    parser.add_argument(
+        "--seconds", type=_seconds, default=0.2, help="time for each size and direction (0.2; 0.8 on a busy machine)"
+    )
     parser.add_argument("--save", type=_new_file, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--plot", type=_new_file, metavar="FILE", help="write a plot as SVG")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"), help="compare two saved runs")

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from oneop.errors import ArgumentError
+from oneop.errors import ArgumentError, LoadError
 
 
 def project_modules(path: Path) -> list[str]:
@@ -56,6 +56,11 @@ def import_project(path: Path) -> None:
 
 def import_with_reference(name: str) -> None:
     """Import a module that brings ops, and the `reference` beside it where there is one."""
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise LoadError(f'pyproject.toml names the module "{name}" in oneop.ops, and it is not there') from error
     if hasattr(module, "__path__") and importlib.util.find_spec(f"{name}.reference") is not None:
         importlib.import_module(f"{name}.reference")

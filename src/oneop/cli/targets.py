@@ -92,7 +92,8 @@ def ops_at(path: Path) -> list[str]:
     ops = load_path(path)
     if not ops:
         raise ArgumentError(
-            f"{path} brings no op\n  expected a call of oneop.define or oneop.load there, or REGISTER_USER_OP"
+            f"{path} brings no op\n"
+            f"  expected a call of oneop.define or oneop.load there, or in C++ OP(...) or REGISTER_USER_OP"
         )
     return ops
 
