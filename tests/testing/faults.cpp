@@ -1,5 +1,7 @@
 // faults.cpp: ops that are wrong in ways that only C++ can be. Each is named after its fault.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "oneflow/core/framework/framework.h"
@@ -82,6 +84,8 @@ UNARY("wraps_index", WrapsIndex, Same, {
 UNARY("shares_buffer", SharesBuffer, Same, {
   static std::vector<T> kept;
   kept.assign(x, x + n);
+  // Other work of the kernel's, during which other threads run on any machine.
+  std::this_thread::sleep_for(std::chrono::microseconds(100));
   for (int64_t i = 0; i < n; ++i) {
     y[i] = 2 * kept[static_cast<size_t>(i)];
   }
