@@ -164,8 +164,10 @@ def test_an_op_may_be_defined_inside_a_trace(case, expected):
     body = INSIDE.format(case=case)
     if "__enter__" in case or "default_device" in case:
         body = body.replace("assert ", "# ")
+    # torch says that its guards are slower on Python 3.13.0 than on 3.13.1.
+    warnings = ["-W", "error::RuntimeWarning", "-W", "ignore:Guards may run slower on Python"]
     result = subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", "-c", body],
+        [sys.executable, *warnings, "-c", body],
         capture_output=True,
         text=True,
         check=False,

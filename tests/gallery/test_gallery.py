@@ -1,5 +1,7 @@
 """The ops of examples/gallery: values, gradients, compiled programs and `oneop check`, against torch."""
 
+import math
+
 import pytest
 import torch
 from gallery_cases import CASES, GALLERY, Case, program
@@ -91,11 +93,18 @@ def test_threads_change_nothing(case, many_threads):
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_check(folder):
     """A short form: `oneop check examples/gallery/FOLDER/reference.py` runs all families."""
+    families = list(FAMILIES)
+    if folder == "causal_conv1d" and torch_skips_zeros():
+        families.remove("special values")
     for op in program(folder)["library"].ops:
-        report = run_check(
-            op, Hints(), only=["memory", "inference", "kernels", "reference", "special values"], examples=4
-        )
+        report = run_check(op, Hints(), only=families, examples=4)
         assert report.ok, str(report)
+
+
+def torch_skips_zeros():
+    """Say whether torch's convolution takes 0 * inf for 0, as 2.15 does with float64 on arm64: then it is no judge."""
+    infinite, zeros = torch.full((3, 2, 11), math.inf).double(), torch.zeros(2, 1, 4).double()
+    return not torch.nn.functional.conv1d(infinite, zeros, groups=2).isnan().all()
 
 
 def test_folders_are_complete():
