@@ -43,7 +43,7 @@ def test_other_versions_are_told(version):
     with pytest.warns(RuntimeWarning) as caught:
         warn_if_untested(version)
     assert str(caught[0].message) == (
-        f"oneop is not tested with torch {version}, only with 2.11, 2.13, 2.14, 2.15; "
+        f"oneop is not tested with torch {version}, only with 2.11, 2.12, 2.13, 2.14, 2.15; "
         "`oneop check` tests your ops with it"
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from oneop.errors import BuildError
 
 #: The versions of torch that the tests were run with; docs/install.md has what ran with each. Others are not refused.
-TESTED_TORCH = ("2.11", "2.13", "2.14", "2.15")
+TESTED_TORCH = ("2.11", "2.12", "2.13", "2.14", "2.15")
 
 
 @dataclass(frozen=True, kw_only=True)
