@@ -25,6 +25,8 @@ OURS_ONLY = {
     "operators: instances by a regular expression",
     "operators: instances by classes of characters",
     "operators: lists of strings",
+    "operators: match",
+    "operators: match in a class",
 }
 SEEDS = int(os.environ.get("ONEOP_ODS_SEEDS", "40"))
 

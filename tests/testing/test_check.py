@@ -175,3 +175,28 @@ def test_random_state_is_left_alone():
     torch.manual_seed(3)
     oneop.testing.check("halves_np", only=["inference", "kernels"])
     assert torch.equal(torch.rand(2), expected)
+
+
+def test_the_gradient_is_compared_with_that_of_the_reference():
+    op = oneop.define("check_square(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu", dtypes=torch.float64)(lambda x: x * x)
+    op.register_grad(lambda ctx, dy: 2 * ctx.x * dy)
+    assert oneop.testing.check(op, reference=lambda x: x * x, only="gradient").ok
+    assert oneop.testing.check(op, reference=lambda x: (x * x).detach(), only="gradient").ok  # says nothing of it
+    with pytest.raises(OpCheckFailed, match="the gradient differs from that of the reference: x is"):
+        oneop.testing.check(op, reference=lambda x: x * x.detach(), only="gradient")
+
+
+def test_values_of_an_attribute_are_those_that_are_said():
+    seen = set()
+    op = oneop.define("check_said(Tensor x, *, int k=0) -> Tensor y", infer="elementwise")
+
+    @op.register_kernel("cpu", dtypes=torch.float32)
+    def kernel(x, k):
+        seen.add(k)
+        return x + k
+
+    oneop.testing.check(op, attrs={"k": [2, 3]}, only="memory")
+    assert seen == {2, 3}
+    oneop.testing.check(op, only="memory")
+    assert 0 in seen

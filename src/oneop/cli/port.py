@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oneop.cli.new import owner_of_name
 from oneop.cli.output import add_command, add_json, note, paint, print_json, table
 from oneop.errors import ArgumentError
 
@@ -20,15 +23,31 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "port",
-        "say which sources of a OneFlow checkout, or of a folder, build with this SDK",
+        "bring ops from OneFlow: make a project of them, say which sources build, check them against torch",
+        "oneop port relu_op.cpp relu_kernel.cpp -o my_relu\n"
         "oneop port --survey ~/oneflow\n"
         "oneop port --survey ~/oneflow --group kernels --json > kernels.json\n"
         "oneop port --survey ~/oneflow --failed-in kernels.json   # these again\n"
-        "oneop port --survey my_ops",
+        "oneop port --survey my_ops\n"
+        "oneop port --check ~/oneflow --work objects --op relu --op softmax",
     )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="sources of ops, kernels and gradients")
+    parser.add_argument("-o", dest="project", type=Path, metavar="PROJECT", help="make a project of the FILEs there")
     parser.add_argument(
-        "--survey", type=Path, required=True, metavar="PATH", help="a OneFlow checkout, or a folder or file of sources"
+        "--reference",
+        action="append",
+        default=[],
+        metavar="OP=FUNCTION",
+        help="with FILEs: what an op should compute: relu=torch.relu",
     )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--survey", type=Path, metavar="PATH", help="a OneFlow checkout, or a folder or file of sources")
+    what.add_argument(
+        "--check", type=Path, metavar="PATH", help="a OneFlow checkout: build its ops, compare them with torch"
+    )
+    parser.add_argument("--op", action="append", default=[], metavar="NAME", help="with --check: only this op")
+    parser.add_argument("--work", type=Path, metavar="FOLDER", help="with --check: keep objects here for the next time")
+    parser.add_argument("--examples", type=int, default=12, metavar="N", help="with --check: calls a family tries (12)")
     parser.add_argument(
         "--group", action="append", default=[], metavar="NAME", help="of a checkout: ops, kernels, gradients, functors"
     )
@@ -43,7 +62,13 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Survey, print what was found, and return 1 if a file in scope does not build."""
+    """Do what is asked for, print what was found, and return 1 if something does not build or is wrong."""
+    if options.files or options.project is not None:
+        return run_project(options)
+    if options.check is not None:
+        return run_trial(options)
+    if options.survey is None:
+        raise ArgumentError("expected FILE... and -o PROJECT, --survey PATH or --check PATH")
     from oneop.port.survey import NEEDS, survey
 
     result = survey(
@@ -63,6 +88,66 @@ def run(options: argparse.Namespace) -> int:
     return 1 if any(report.verdict == NEEDS for report in result.files) else 0
 
 
+def run_project(options: argparse.Namespace) -> int:
+    """Make a project of some sources, and print its files."""
+    from oneop.port.project import port_files
+
+    folder: Path | None = options.project
+    if not options.files or folder is None:
+        raise ArgumentError("a project needs both: oneop port FILE... -o PROJECT")
+    name = folder.name
+    if not (name.isidentifier() and name.isascii()) or owner_of_name(name):
+        raise ArgumentError(f"{name!r} cannot be the name of a project\n  expected one that nothing has: my_ops")
+    if folder.exists():
+        raise ArgumentError(f"{folder} is there already\n  choose another name, or another folder")
+    references = dict(pair.split("=", 1) if "=" in pair else (pair, "") for pair in options.reference)
+    if not all(references.values()):
+        raise ArgumentError("--reference: expected OP=FUNCTION, as in relu=torch.relu")
+    ported = port_files(options.files, name, references)
+    for path, text in sorted(ported.files.items()):
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        print(target)
+    for text in ported.notes:
+        note(text)
+    unknown = [op for op in ported.ops if op not in ported.checked]
+    if unknown:
+        note(f"without a reference: {', '.join(unknown)}; name one in src/{name}/reference.py")
+    note(f"next: cd {folder} && pytest, or oneop check")
+    return 0
+
+
+def run_trial(options: argparse.Namespace) -> int:
+    """Build a checkout's ops and check them; return 1 if one is wrong."""
+    from oneop.port.trial import ENDED, WRONG, build_library, check_ops
+
+    with tempfile.TemporaryDirectory(prefix="oneop-port-") as folder:
+        trial = build_library(options.check, options.work or Path(folder), jobs=options.jobs, progress=_show_name)
+        check_ops(trial, options.op, examples=options.examples, progress=_show_name)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    if options.json:
+        print_json(trial.as_dict())
+    else:
+        for name in sorted(trial.failed):
+            print(f"does not build: {name}")
+        for name in trial.left:
+            print(f"needs a file that is not there: {name}")
+        rows = [[report.op, report.verdict, str(report.calls), report.text[:100]] for report in trial.reports]
+        print(table(rows, header=["op", "verdict", "calls", "notes"]), end="\n\n")
+        counts = Counter(report.verdict for report in trial.reports)
+        print(", ".join(f"{number} {verdict}" for verdict, number in counts.items()) or "no op has a reference")
+    return 1 if any(report.verdict in (WRONG, ENDED) for report in trial.reports) else 0
+
+
+def _show_name(done: int, total: int, name: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{done} of {total}  {name}"[:110], end="", file=sys.stderr, flush=True)
+    elif done % 50 == 0:
+        note(f"{done} of {total}")
+
+
 def _failed_in(path: Path) -> set[str]:
     from oneop.port.survey import NEEDS
 
@@ -74,10 +159,7 @@ def _failed_in(path: Path) -> set[str]:
 
 
 def _show(done: int, total: int, report: FileReport) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{done} of {total}  {report.file}"[:110], end="", file=sys.stderr, flush=True)
-    elif done % 50 == 0:
-        note(f"{done} of {total}")
+    _show_name(done, total, report.file)
 
 
 def _print(result: Survey, *, everything: bool) -> None:

@@ -11,6 +11,7 @@ from oneop.ods.expressions import Expr, number_of
 from oneop.ods.lexer import Token
 from oneop.ods.printed import printed, printed_record
 from oneop.ods.records import Env, assign
+from oneop.ods.regex import BadPattern, compile_pattern
 from oneop.ods.values import (
     UNSET,
     Bits,
@@ -211,6 +212,14 @@ def _substr(text: str, start: int, count: int = 1 << 62) -> str:
     return text[start : start + count]
 
 
+def _match(text: str, pattern: str) -> int:
+    spend(len(text))
+    try:
+        return int(compile_pattern(pattern).search(text) is not None)
+    except BadPattern as error:
+        raise Refused(f"{pattern!r} is no regular expression: {error}") from None
+
+
 def _subst(old: Value, new: Value, value: Value) -> Value:
     if isinstance(value, str) and isinstance(old, str) and isinstance(new, str):
         spend_text(len(value) + (value.count(old) * max(0, len(new) - len(old)) if old else 0))
@@ -310,6 +319,7 @@ SIMPLE: dict[str, tuple[tuple[str, ...], Callable[..., Value]]] = {
     "range": (("any", "any?", "any?"), _range),
     "find": (("str", "str", "int?"), _find),
     "substr": (("str", "int", "int?"), _substr),
+    "match": (("str", "str"), _match),
     "subst": (("any", "any", "any"), _subst),
     "tolower": (("str",), str.lower),
     "toupper": (("str",), str.upper),
@@ -470,4 +480,8 @@ class Typed(Expr):
         pattern = self.operand.evaluate(env) if self.operand is not None else ""
         spend(len(self.program.records))
         instances = [record for record in self.program.records.values() if record.is_a(cls) and not record.anonymous]
-        return tuple(sorted((r for r in instances if str(pattern) in r.name), key=lambda record: record.name))
+        try:
+            matches = compile_pattern(str(pattern)).search
+        except BadPattern as error:
+            self.at.fail(f"!instances: {str(pattern)!r} is no regular expression: {error}")
+        return tuple(sorted((r for r in instances if matches(r.name)), key=lambda record: record.name))

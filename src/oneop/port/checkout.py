@@ -9,8 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oneop.errors import ArgumentError, OneopError
+
+if TYPE_CHECKING:
+    from oneop.ods.ops import OdsOp
 
 #: Group -> the files of a checkout that are in it.
 GROUPS = {
@@ -44,10 +48,15 @@ def sources_of(path: Path, groups: Sequence[str], include_dirs: Sequence[Path]) 
     if unknown:
         raise ArgumentError(f'there is no group "{unknown[0]}"; groups are {", ".join(GROUPS)}')
     with tempfile.TemporaryDirectory(prefix="oneop-survey-") as folder:
-        if (path / "oneflow/user").is_dir():
-            yield _checkout(path.resolve(), groups or tuple(GROUPS), include_dirs, Path(folder))
+        if is_checkout(path):
+            yield sources_of_checkout(path.resolve(), groups or tuple(GROUPS), include_dirs, Path(folder))
         else:
             yield _folder(path.resolve(), include_dirs)
+
+
+def is_checkout(path: Path) -> bool:
+    """Tell whether a folder is a checkout of OneFlow."""
+    return (path / "oneflow/user").is_dir()
 
 
 def _folder(path: Path, include_dirs: Sequence[Path]) -> Sources:
@@ -60,7 +69,8 @@ def _folder(path: Path, include_dirs: Sequence[Path]) -> Sources:
     return Sources(root=root, groups={"sources": files}, include_dirs=[*include_dirs, root])
 
 
-def _checkout(root: Path, groups: Sequence[str], include_dirs: Sequence[Path], work: Path) -> Sources:
+def sources_of_checkout(root: Path, groups: Sequence[str], include_dirs: Sequence[Path], work: Path) -> Sources:
+    """Return the sources of a checkout; the headers that are made for them are put into the folder `work`."""
     files_of = {group: sorted(root.glob(GROUPS[group])) for group in groups}
     groups_here = {group: files for group, files in files_of.items() if files}
     sources = Sources(root=root, groups=groups_here, generation=generation_of(root))
@@ -68,7 +78,8 @@ def _checkout(root: Path, groups: Sequence[str], include_dirs: Sequence[Path], w
         raise ArgumentError(f"{root} has none of these groups: {', '.join(groups)}")
     # Its own headers of ops and kernels are seen, those of its core are not: the SDK stands in for them.
     view = work / "view"
-    (view / "oneflow").mkdir(parents=True)
+    (view / "oneflow").mkdir(parents=True, exist_ok=True)
+    (view / "oneflow/user").unlink(missing_ok=True)
     (view / "oneflow/user").symlink_to(root / "oneflow/user")
     made = work / "made"
     sources.include_dirs = [*include_dirs, made, view]
@@ -81,9 +92,15 @@ def _checkout(root: Path, groups: Sequence[str], include_dirs: Sequence[Path], w
                 sources.notes.append(str(error).partition("\n")[0])
                 continue
             for name, text in texts.items():
-                (made / name).parent.mkdir(parents=True, exist_ok=True)
-                (made / name).write_text(text)
+                write_if_changed(made / name, text)
     return sources
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a file, but leave one alone that is the same: what was compiled with it stays good."""
+    if not path.is_file() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
 def generation_of(root: Path) -> int:
@@ -104,19 +121,26 @@ def _headers() -> tuple[str, str]:
 
 
 def _make_definitions(root: Path) -> dict[str, str]:
-    """Return op_generated.h. The groups of ops in the definitions are chosen by macros; all of them are wanted."""
-    from oneop.ods import read_ops
+    """Return op_generated.h."""
     from oneop.ods.cpp import HEADER, generate_cpp
+
+    ops = definitions_of(root)
+    return {HEADER: generate_cpp(ops)[HEADER]} if ops else {}
+
+
+def definitions_of(root: Path) -> list[OdsOp]:
+    """Return the ops in a checkout's definitions. Groups of them are chosen by macros; all of them are wanted."""
+    from oneop.ods import read_ops
 
     path = root / _DEFINITIONS
     if not path.is_file():
-        return {}
+        return []
     include = path.parents[1]
     texts = [file.read_text() for file in sorted(path.parent.glob("*.td"))]
     asked = {name for text in texts for name in re.findall(r"^#ifdef (GET_\w+)", text, re.MULTILINE)}
     defined = {name for text in texts for name in re.findall(r"^#define (GET_\w+)", text, re.MULTILINE)}
     defines = [*sorted(asked - defined), "REMOVE_ONEFLOW_MLIR_ONLY_OP_DEFINITIONS"]
-    return {HEADER: generate_cpp(read_ops(path, [include], defines))[HEADER]}
+    return list(read_ops(path, [include], defines))
 
 
 def _make_functions(root: Path) -> dict[str, str]:

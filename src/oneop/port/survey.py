@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from oneop.port.checkout import Sources, sources_of
-from oneop.port.precompiled import precompile
+from oneop.port.precompiled import WORTH_PRECOMPILING, precompile
 from oneop.port.reading import missing_in, warnings_in
 from oneop.port.scope import reason_to_leave_out
 
@@ -22,9 +22,6 @@ BUILDS, WARNS, NEEDS, OUT = "builds", "builds with warnings", "needs", "out of s
 
 #: Longer than any file takes on a slow machine.
 TIMEOUT_SECONDS = 600
-
-#: A precompiled header takes as long to make as four files take without it.
-WORTH_PRECOMPILING = 8
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -166,7 +166,8 @@ class _Probe:
         """Return the values to try for each attribute, and one set of values that the op takes."""
         op = self.subject.op
         pools = {attr.name: list(self.subject.hints.attrs.get(attr.name, ())) or _values_of(attr) for attr in op.attrs}
-        needed = [attr.name for attr in op.attrs if not attr.has_default]
+        hinted = self.subject.hints.attrs
+        needed = [attr.name for attr in op.attrs if not attr.has_default or hinted.get(attr.name)]
         base: dict[str, Any] = {name: pools[name][0] for name in needed if pools[name]}
         usual = self.usual_call(base)
         if usual is None:
@@ -178,9 +179,9 @@ class _Probe:
         kept: dict[str, tuple[Any, ...]] = {}
         for attr in op.attrs:
             chosen = pools[attr.name]
-            if attr.name not in self.subject.hints.attrs and usual is not None:
+            if attr.name not in hinted and usual is not None:
                 chosen = self.believed(attr, chosen, base, usual)
-            kept[attr.name] = (DEFAULT, *chosen) if attr.has_default else tuple(chosen)
+            kept[attr.name] = tuple(chosen) if attr.name in needed else (DEFAULT, *chosen)
         return kept, base
 
     def usual_call(self, attrs: Mapping[str, Any]) -> list[tuple[tuple[int, ...], tuple[Any, ...], list[Shape]]] | None:

@@ -11,6 +11,7 @@ from oneop.errors import GradientNotFoundError
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, number
 from oneop.testing.explore import Broken, Enough, NotForThis
+from oneop.testing.families.agreement import call_reference
 from oneop.testing.families.context import Context, skipped
 from oneop.testing.report import MISSING, Outcome, call_text
 
@@ -86,6 +87,7 @@ def _check_wide(context: Context, case: Case) -> None:
         raise NotForThis
     function = _function(case)
     if _gradcheck(torch.autograd.gradcheck, function, tensors) is None:
+        _like_reference(context, case, tensors)
         return
     again = inputs_with_grad(case.like(seed=case.tensors[0].seed + 11))
     error = _gradcheck(torch.autograd.gradcheck, function, again)
@@ -103,6 +105,7 @@ def _check_narrow(context: Context, case: Case) -> None:
     if not any(result.requires_grad for result in floating(case.run(tensors))):
         raise NotForThis
     if _worst(context, case, tensors, steps=(1e-2, 3e-3, 1e-3), bound=2e-2) is None:
+        _like_reference(context, case, tensors)
         return
     again = inputs_with_grad(case.like(seed=case.tensors[0].seed + 11))
     worst = _worst(context, case, again, steps=(1e-2, 3e-3, 1e-3), bound=2e-2)
@@ -111,6 +114,34 @@ def _check_narrow(context: Context, case: Case) -> None:
     names = [name for name, tensor in zip(case.names(), tensors, strict=True) if tensor.requires_grad]
     grads = ", ".join(f"{name}.requires_grad_()" for name in names)
     raise Broken(worst, grads, f"print(torch.autograd.grad({call_text(case)}.sum(), [{', '.join(names)}]))")
+
+
+def _like_reference(context: Context, case: Case, tensors: Sequence[torch.Tensor]) -> None:
+    """The gradient is also the one that torch finds for the reference, where that is made of differentiable ops."""
+    hints = context.subject.hints
+    if hints.reference is None:
+        return
+    own = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in tensors]
+    results = zip(case.run(tensors), call_reference(case, own), strict=False)
+    smooth = [pair for pair in results if pair[0].requires_grad and pair[1].requires_grad]
+    if not smooth:
+        return
+    sides = []
+    for place, inputs in enumerate((tensors, own)):
+        wanted = [tensor for tensor in inputs if tensor.requires_grad]
+        parts = [((i + 1) * torch.sin(pair[place] + i)).sum() for i, pair in enumerate(smooth)]
+        sides.append(torch.autograd.grad(torch.stack(parts).sum(), wanted, allow_unused=True))
+    names = [name for name, tensor in zip(case.names(), tensors, strict=True) if tensor.requires_grad]
+    pairs = [pair for pair in zip(*sides, names, strict=True) if pair[0] is not None and pair[1] is not None]
+    assert_close(
+        [expected for _, expected, _ in pairs],
+        [grad for grad, _, _ in pairs],
+        "the gradient differs from that of the reference",
+        [name for _, _, name in pairs],
+        rtol=hints.rtol,
+        atol=hints.atol,
+        scale=1.0,
+    )
 
 
 def _function(case: Case) -> Callable[..., tuple[torch.Tensor, ...]]:

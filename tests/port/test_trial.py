@@ -1,0 +1,144 @@
+"""`oneop port --check` and `oneop port FILE... -o PROJECT` on a small checkout of our own; the references."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from small_checkout import write_checkout
+
+from oneop.cli.main import main
+from oneop.errors import BuildError, LoadError
+from oneop.ods import read_ops
+from oneop.port.checkout import definitions_of
+from oneop.port.definitions import definitions_text, functions_called
+from oneop.port.objects import Compiled, Objects, _look_into, link
+from oneop.port.references import REFERENCES
+from oneop.port.references.table import differentiate, grad_of
+from oneop.port.trial import Trial, check_ops
+
+USER = Path("oneflow/user")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return write_checkout(tmp_path / "flow")
+
+
+def test_ops_of_a_checkout_against_torch(checkout, tmp_path, capfd):
+    work = tmp_path / "work"
+    (checkout / USER / "kernels/bad_kernel.cpp").write_text("int f() { return NeverDeclared(); }\n")
+    status = main(["port", "--check", str(checkout), "--work", str(work), "--json"])
+    told = json.loads(capfd.readouterr().out)
+    assert status == 0 and told["ops"] == ["square", "square_grad"]  # not "absent", whose function nobody defines
+    assert list(told["failed"]) == ["user_kernels_bad_kernel"]
+    reports = {report["op"]: report for report in told["reports"]}
+    assert [reports[op]["verdict"] for op in told["ops"]] == ["right", "right"]
+    assert reports["square"]["families"]["gradient"] == "passed"
+    # Only what changed is compiled again, and a wrong result is seen.
+    objects = {path.name: path.stat().st_mtime_ns for path in (work / "objects").iterdir()}
+    kernels = checkout / USER / "kernels/twice.cpp"
+    kernels.write_text(kernels.read_text().replace("2 * x", "3 * x"))
+    status = main(["port", "--check", str(checkout), "--work", str(work), "--op", "square_grad"])
+    out = capfd.readouterr().out
+    assert status == 1 and "1 wrong" in out and "differs from the reference" in out
+    again = {path.name: path.stat().st_mtime_ns for path in (work / "objects").iterdir()}
+    assert {name for name in again if again[name] != objects.get(name)} == {"user_kernels_twice.o"}
+
+
+def test_a_project_of_sources(checkout, tmp_path, capfd):
+    project = tmp_path / "ported_square"
+    files = [str(checkout / USER / name) for name in ("ops/square_op.cpp", "kernels/square_kernel.cpp")]
+    assert main(["port", *files, "-o", str(project), "--reference", "square=torch.square"]) == 0
+    package = project / "src/ported_square"
+    assert {path.name for path in package.iterdir()} == {
+        "__init__.py",
+        "include",
+        "ported_square.td",
+        "reference.py",
+        "square_kernel.cpp",
+        "square_op.cpp",
+        "twice.cpp",  # of the header that the kernel includes
+    }
+    assert (package / "include/oneflow/user/kernels/twice.h").is_file()
+    assert "square_grad" in (package / "reference.py").read_text()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q"], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_definitions_written_again_are_the_same(checkout, tmp_path):
+    ops = definitions_of(checkout)
+    (tmp_path / "again.td").write_text(definitions_text(ops))
+    again = read_ops(tmp_path / "again.td")
+    for op, copy in zip(ops, again, strict=True):
+        for field in ("name", "cpp_class", "inputs", "outputs", "attrs", "flags"):
+            assert getattr(op, field) == getattr(copy, field)
+        assert copy.has_trait("NoGrad") == op.has_trait("NoGrad")
+
+
+def test_functions_that_sources_call():
+    text = '- name: "a"\n  signature: "Tensor (Tensor x) => A"\n\n- name: "b"\n  signature: "Tensor (Tensor x) => B"\n'
+    assert functions_called(text, ["return functional::B(x);"]) == text[text.index('- name: "b"') :]
+
+
+def test_objects_that_need_what_is_not_there_are_left_out(tmp_path):
+    def compiled(name, defines, needs):
+        return Compiled(path=Path(name), defines=frozenset(defines), needs=frozenset(needs))
+
+    objects = Objects(
+        compiled=[compiled("a", "a", ""), compiled("b", "b", "a"), compiled("c", "c", "x"), compiled("d", "", "c")]
+    )
+    assert [each.path.name for each in objects.that_fit()] == ["a", "b"]
+    (tmp_path / "no.o").write_text("no object")
+    with pytest.raises(BuildError, match=r"nm cannot read .*no\.o"):
+        _look_into(tmp_path / "no.o")
+    with pytest.raises(BuildError, match=r"the objects of some\.so do not link"):
+        link([tmp_path / "no.o"], tmp_path / "some.so", ["g++"])
+
+
+def test_a_library_that_does_not_load(tmp_path, capfd):
+    (tmp_path / "no.so").write_text("no library")
+    with pytest.raises(LoadError, match="does not load; what is wrong stands above"):
+        check_ops(Trial(root="here", library=tmp_path / "no.so", ops=[]))
+
+
+def test_references_of_backward_ops():
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64)
+    dy = torch.tensor([1.0, 3.0], dtype=torch.float64)
+    assert torch.allclose(REFERENCES["square_grad"].function(x, dy), 2 * x * dy)
+    assert torch.allclose(grad_of(torch.pow, 1, 2)(x, x, dy), dy * x**x * x.log())
+    assert differentiate(torch.ones_like, x, dy).tolist() == [0, 0]  # constant
+    assert differentiate(torch.abs, torch.tensor([-2, 3]), torch.tensor([1, 1])).tolist() == [-1, 1]
+    entry = REFERENCES["broadcast_fmod"]
+    assert entry.serves([x, None]) and not entry.serves([[x.bool()], x])
+    assert not REFERENCES["adaptive_avg_pool1d"].serves([x.int()])
+
+
+def test_bad_arguments(checkout, tmp_path, capfd):
+    other = write_checkout(tmp_path / "other") / USER / "ops/square_op.cpp"
+    own = checkout / USER / "ops/square_op.cpp"
+    reader = tmp_path / "some_reader.cpp"
+    reader.write_text("")
+    bad = checkout / USER / "ops/bad_op.cpp"
+    bad.write_text('#include "oneflow/core/nowhere.h"\n')
+    out = ["-o", tmp_path / "made_ops"]
+    cases = {
+        (): "expected FILE... and -o PROJECT, --survey PATH or --check PATH",
+        ("--check", tmp_path): "is no checkout of OneFlow: it has no folder",
+        (own,): "a project needs both: oneop port FILE... -o PROJECT",
+        (own, "-o", tmp_path / "torch"): "cannot be the name of a project",
+        (own, "-o", checkout): "is there already",
+        (own, *out, "--reference", "square"): "--reference: expected OP=FUNCTION, as in relu=torch.relu",
+        (tmp_path / "no.cpp", *out): "there is no file",
+        (reader, *out): "cannot be ported: it reads or decodes data",
+        (own, other, *out): "the files are of several checkouts: port those of one at a time",
+        (bad, *out): "needs header oneflow/core/nowhere.h",
+    }
+    for arguments, text in cases.items():
+        status = main(["port", *map(str, arguments)])
+        told = capfd.readouterr()
+        assert status != 0 and text in told.out + told.err, (arguments, told)
