@@ -1,7 +1,7 @@
 """-DONEOP_PORT=<generation>: what `auto*` and `auto&` see in each, and what OneFlow's headers bring in."""
 
 import pytest
-from sdk_pieces import call, unit
+from sdk_pieces import call, kernel, unit
 
 HEAD = '#include "oneflow/core/framework/framework.h"\nnamespace oneflow {\n'
 POINTERS = {
@@ -61,6 +61,7 @@ def test_what_framework_h_brings_in(builder, drive, generation):
 UTILITIES = """
 #include "oneflow/core/common/tensor_meta.h"
 #include "oneflow/core/ep/common/primitive/permute.h"
+#include "oneflow/core/kernel/kernel_util.cuh"
 #include "oneflow/core/ndarray/binary_func.h"
 namespace oneflow {
 DEFINE_ENV_BOOL(ONEOP_TEST_NEVER_SET, true);
@@ -100,15 +101,22 @@ REGISTER_USER_OP("checks").Input("in").Output("out").SetTensorDescInferFn([](use
   Shape shape({2, 3});
   shape[1] = 5;
   CHECK_EQ_OR_RETURN(shape, Shape({2, 5}));
+  CHECK_EQ_OR_RETURN(SafeLog(3.0), std::log(3.0));  // not that of a float
+  CHECK_EQ_OR_RETURN(SafeLog(0.f), std::log(1e-20f));
   CHECK_EQ_OR_RETURN(BinaryFuncBitwiseXor<int>::Invoke(6, 3), 5);
   CHECK_EQ_OR_RETURN(BinaryFuncBitwiseAnd<int>::Invoke(6, 3), 2);
   CHECK_EQ_OR_RETURN(BinaryFuncBitwiseOr<int>::Invoke(6, 3), 7);
   return Maybe<void>::Ok();
 });"""
 
+# A kernel of several ops asks which of their arguments it has.
+ABSENT = 'CHECK(in_tensor != nullptr && ctx->Tensor4ArgNameAndIndex("like", 0) == nullptr);'
+
 
 def test_utilities(builder, drive):
     library = builder.library(
-        '#include "oneflow/core/framework/framework.h"' + UTILITIES + unit(CHECKS), flags=("-DONEOP_PORT=0",)
+        '#include "oneflow/core/framework/framework.h"' + UTILITIES + unit(CHECKS, kernel("checks", ABSENT)),
+        flags=("-DONEOP_PORT=0",),
     )
     assert drive(library, *call("checks", shape=(2, 3)), "infer") == ["infer 0", "out 2 (2,3) (3,1)"]
+    assert "run 0" in drive(library, *call("checks", 1, 2), "run")

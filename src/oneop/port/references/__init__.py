@@ -5,7 +5,7 @@ elementwise.py  functions of elements, activations
 scalars.py      a tensor and a number
 reductions.py   sums, norms, sorting, softmax, losses
 places.py       shapes, slices, gathering and scattering
-layers.py       matrices, convolutions, pooling, padding, resampling, normalisation
+layers.py       matrices, convolutions, pooling, padding, resampling, training
 
 The names are those of OneFlow's ops; an op of one's own with such a name is taken for the same op.
 """

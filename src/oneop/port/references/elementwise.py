@@ -157,7 +157,7 @@ BINARY: dict[str, tuple[Any, dict[str, tuple[float, float]]]] = {
 for name, (function, values) in BINARY.items():
     TABLE.put(name, function, values=values)
     for place, letter in enumerate("xy"):
-        TABLE.put(f"{name}_{letter}_grad", grad_of(function, place, 2), values=values)
+        TABLE.put(f"{name}_{letter}_grad", grad_of(function, place, 2), values=values, dtypes="floating")
 TABLE.put("elementwise_maximum", torch.maximum)
 TABLE.put("elementwise_minimum", torch.minimum)
 

@@ -1,4 +1,4 @@
-"""Layers: products of matrices, convolutions, pooling, padding, resampling, normalisation."""
+"""Layers: products of matrices, convolutions, pooling, padding, resampling, training."""
 
 from __future__ import annotations
 
@@ -256,20 +256,7 @@ def grid_sample(
     return F.grid_sample(x, grid, interpolation_mode, padding_mode, align_corners)
 
 
-# Normalisation.
-@TABLE.of(
-    "layer_norm",
-    attrs={"center": [True], "scale": [True], "begin_norm_axis": [1], "begin_params_axis": [1], "epsilon": [1e-5]},
-    shapes=[[(3, 5), (5,), (5,)], [(2, 8), (8,), (8,)]],
-)
-def layer_norm(
-    x: torch.Tensor, beta: torch.Tensor, gamma: torch.Tensor, epsilon: float
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Rows of mean 0 and variance 1, their means, and one over their deviations."""
-    mean, variance = x.mean(-1), x.var(-1, unbiased=False)
-    return F.layer_norm(x, x.shape[1:], gamma, beta, epsilon), mean, torch.rsqrt(variance + epsilon)
-
-
+# Training.
 @TABLE.of("adam_bias_correction_factor", attrs={"beta": [0.9, 0.5]}, shapes=[[(1,)]], values={"train_step": (0, 5)})
 def bias_correction(step: torch.Tensor, beta: float) -> torch.Tensor:
     """What Adam divides its moments by."""

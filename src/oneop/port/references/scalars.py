@@ -74,14 +74,16 @@ def reverse_pow_grad(x: torch.Tensor, dy: torch.Tensor, int_operand: int) -> tor
     return differentiate(lambda x: int_operand**x, x, dy)
 
 
+NO_AXIS = {"gradient": "the gradient of the number has no axis, and the number has one"}
 BY_TENSOR: dict[str, Any] = {"add": torch.add, "sub": torch.sub, "mul": torch.mul}
 for name, function in BY_TENSOR.items():
-    TABLE.put(f"scalar_{name}_by_tensor", function, shapes=[[(2, 3), (1,)], [(5,), (1,)]])
+    TABLE.put(f"scalar_{name}_by_tensor", function, shapes=[[(2, 3), (1,)], [(5,), (1,)]], faults=NO_AXIS)
 TABLE.put(
     "scalar_div_by_tensor",
     lambda x, n: torch.div(x, n, rounding_mode=None if x.dtype.is_floating_point else "trunc"),
     shapes=[[(2, 3), (1,)], [(5,), (1,)]],
     values={"scalar": (1, 3)},
+    faults=NO_AXIS,
 )
 
 LOW: dict[str, list[Any]] = {"floating_min": [-1.3, 0.3], "integral_min": [-1, 2]}

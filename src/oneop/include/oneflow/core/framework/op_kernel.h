@@ -61,6 +61,7 @@ class KernelComputeContext : public KernelContextBase {
  public:
   using KernelContextBase::KernelContextBase;
   // Null where an optional argument was not given; an error where the op has no such argument.
+  // In sources of OneFlow's that is null too: one kernel there serves several ops.
   // "tmp_buffer" is the scratch memory that the kernel asked for.
   Tensor* Tensor4ArgNameAndIndex(std::string_view name, int32_t index) const {
     const int32_t number = ::oneop::sdk::FindTensor(frame_, name, index);
@@ -70,7 +71,9 @@ class KernelComputeContext : public KernelContextBase {
     if (name == "tmp_buffer" && index == 0) {
       return Tensor::OneopFrom(frame_->tmp_buffer);
     }
+#ifndef ONEOP_PORT
     ::oneop::sdk::FindGivenTensor(frame_, name, index);
+#endif
     return nullptr;
   }
 };

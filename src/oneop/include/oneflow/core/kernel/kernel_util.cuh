@@ -15,7 +15,7 @@ OF_DEVICE_FUNC T MaxWithLogThreshold(T x) {
 }
 template <class T>
 OF_DEVICE_FUNC T SafeLog(T x) {
-  return static_cast<T>(logf(static_cast<float>(MaxWithLogThreshold(x))));
+  return static_cast<T>(log(MaxWithLogThreshold(x)));
 }
 
 }  // namespace oneflow ONEOP_HIDDEN

@@ -29,8 +29,9 @@ void Each(int64_t n, T* y, const F& fn) {
 
 namespace oneflow ONEOP_HIDDEN {
 
-// Scratch memory is cut into pieces that start at multiples of this.
-constexpr size_t kBlobBodyAlignSize = 512;
+// Kernels round the sizes of outputs up to it when they clear them; here a tensor ends where its
+// elements end.
+constexpr size_t kBlobBodyAlignSize = 1;
 
 inline bool IsKernelSafeInt32(int64_t n) { return n <= INT32_MAX / 2; }
 template <class T, class U>
