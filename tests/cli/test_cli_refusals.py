@@ -1,5 +1,8 @@
 """What commands refuse, each with its text and status."""
 
+import subprocess
+import sys
+
 import pytest
 
 
@@ -14,6 +17,9 @@ import pytest
         *((["bench", "x", "--seconds", text], "expected a number above 0, found") for text in ("-1", "0", "inf", "x")),
         (["bench", "x", "--save", "/no/folder/x.json"], "there is no folder /no/folder"),
         (["bench", "x", "--plot", "/no/folder/x.svg"], "there is no folder /no/folder"),
+        (["bench", "x", "--save", "/"], "/ is a folder, expected a file to write"),
+        (["audit", "/no/library.so"], "there is no file /no/library.so"),
+        (["gen", "/no/ops.td"], "there is no file /no/ops.td"),
         (["bench", "x", "--dtype", "quaternion"], "--dtype: expected a dtype such as float32, found 'quaternion'"),
         (["gen", "a.td", "some_op"], "expected definitions (.td, .yaml) only, or an op or path that is loaded"),
         (["gen", "one_op", "other_op"], "expected one op or path, found 2"),
@@ -77,3 +83,35 @@ def test_a_project_whose_module_is_not_there(oneop, tmp_path):
     status, out, err = oneop("check", tmp_path)
     assert (status, out) == (1, "")
     assert 'pyproject.toml names the module "no_such_module_here" in oneop.ops, and it is not there' in err
+
+
+@pytest.mark.parametrize("examples", [0, -3])
+def test_no_examples(oneop, leaky_relu, examples):
+    status, out, err = oneop("check", leaky_relu, "--examples", examples)
+    assert (status, out) == (2, "") and f"examples: expected at least 1, found {examples}" in err
+
+
+def test_a_file_that_cannot_be_written(oneop, tmp_path):
+    (tmp_path / "text.txt").write_text("")
+    status, _, err = oneop("new", "some_op", "--dir", tmp_path / "text.txt")
+    assert status == 1 and err == f"oneop new: {tmp_path}/text.txt/some_op: Not a directory\n"
+
+
+def test_an_error_of_a_program_keeps_its_traceback(oneop, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("open('/no/such/file')\n")
+    with pytest.raises(FileNotFoundError):
+        oneop("list", "--load", program)
+
+
+def test_a_project_is_whole_where_its_reader_goes_away(tmp_path):
+    command = f"{sys.executable} -m oneop new piped_op --grad | true"
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert (tmp_path / "piped_op/pyproject.toml").is_file() and (tmp_path / "piped_op/tests").is_dir()
+
+
+def test_a_port_of_no_op(oneop, tmp_path):
+    (tmp_path / "empty.cpp").write_text("int x;\n")
+    status, _, err = oneop("port", tmp_path / "empty.cpp", "-o", tmp_path / "ported_ops")
+    assert status == 2 and "no op is defined there, nor implemented" in err
+    assert not (tmp_path / "ported_ops").exists()

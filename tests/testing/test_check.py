@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import faults
+import numpy as np
 import pytest
 import right_ops
 import torch
@@ -13,6 +14,7 @@ from oneop.testing.checker import FAMILIES, run_check
 from oneop.testing.subject import Hints
 
 SLOW = ("opcheck", "compile", "export")
+FLOATS = (torch.float32, torch.float64)
 
 
 def families_that_fail(op, expected, **hints):
@@ -200,3 +202,75 @@ def test_values_of_an_attribute_are_those_that_are_said():
     assert seen == {2, 3}
     oneop.testing.check(op, only="memory")
     assert 0 in seen
+
+
+def _unary(name, kernel, gradient, dtype=torch.float64):
+    op = oneop.define(f"{name}(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel(language="torch", dtypes=dtype)(kernel)
+    op.register_grad(gradient)
+    return op
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "gradient", "dtype", "reference"),
+    [
+        (  # torch's gradient is NaN where the other branch is taken
+            "where_log",
+            lambda x: torch.where(x > 0, torch.xlogy(x, x.clamp(min=1e-3)), 0.0),
+            lambda ctx, dy: torch.where(ctx.x > 1e-3, dy * (ctx.x.clamp(min=1e-3).log() + 1), 0.0),
+            torch.float64,
+            lambda x: torch.where(x > 0, x * torch.log(x.clamp(min=1e-3)) + 0 * torch.sqrt(x), 0.0),
+        ),
+        (  # results of 1000, whose last digits differ
+            "fifth_power",
+            lambda x: x * x * x * x * x,
+            lambda ctx, dy: 5 * ctx.x**4 * dy,
+            torch.float32,
+            lambda x: x**5,
+        ),
+        ("exp_ten", lambda x: (10 * x).exp(), lambda ctx, dy: 10 * (10 * ctx.x).exp() * dy, torch.float64, None),
+        (  # not for tensors that require gradients
+            "in_place_reference",
+            torch.relu,
+            lambda ctx, dy: torch.where(ctx.x > 0, dy, 0),
+            torch.float64,
+            lambda x: x.relu_(),
+        ),
+        (
+            "numpy_reference",
+            torch.relu,
+            lambda ctx, dy: torch.where(ctx.x > 0, dy, 0),
+            torch.float64,
+            lambda x: torch.from_numpy(np.maximum(x.numpy(), 0)),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_reference_that_is_no_judge_of_the_gradient(name, kernel, gradient, dtype, reference):
+    op = _unary(f"check_{name}", kernel, gradient, dtype)
+    assert oneop.testing.check(op, reference=reference or kernel, only="gradient", examples=8).ok
+
+
+def test_a_complex_result_has_no_gradient_to_compare():
+    op = oneop.define("check_complex(Tensor x) -> Tensor y")
+    op.register_infer(lambda x: oneop.TensorSpec(x.shape, torch.complex128))
+    op.register_kernel(language="torch", dtypes=torch.float64)(lambda x: torch.complex(x, 2 * x))
+    op.register_grad(lambda ctx, dy: dy.real + 2 * dy.imag)
+    assert oneop.testing.check(op, reference=lambda x: torch.complex(x, 2 * x), only="gradient", examples=8).ok
+
+
+@pytest.mark.parametrize("reference", [None, lambda x: x + torch.rand_like(x)], ids=["alone", "with a reference"])
+def test_a_random_op_raises_no_alarm(reference):
+    op = oneop.define("check_noise(Tensor x) -> Tensor y", infer="elementwise", random=True)
+    op.register_kernel("cpu", language="torch", dtypes=FLOATS)(lambda x: x + torch.rand_like(x))
+    op.register_grad(lambda ctx, dy: dy)
+    report = oneop.testing.check(op, reference=reference, skip=SLOW, examples=8)
+    assert report.ok and {outcome.family: outcome.status for outcome in report.outcomes}["gradient"] == "passed"
+
+
+def test_a_wrong_gradient_of_a_random_op_is_found():
+    op = oneop.define("check_noise_wrong(Tensor x) -> Tensor y", infer="elementwise", random=True)
+    op.register_kernel("cpu", language="torch", dtypes=FLOATS)(lambda x: x + torch.rand_like(x))
+    op.register_grad(lambda ctx, dy: 3 * dy)
+    with pytest.raises(OpCheckFailed):
+        oneop.testing.check(op, only="gradient", examples=8)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from oneop.cli.output import add_command, add_json, paint, print_json, table
+from oneop.errors import ArgumentError
 
 #: What any process has: the C and C++ runtimes.
 RUNTIME = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|ld-linux[\w-]*)\.so\.\d+")
@@ -54,6 +55,8 @@ def audit(path: Path) -> dict[str, Any]:
     from oneop._build.elf import read_elf
     from oneop._build.sources import sha_of
 
+    if not path.exists():
+        raise ArgumentError(f"there is no file {path}")
     elf = read_elf(path)
     digest = sha_of(path)
     record = _record_of(path, digest)

@@ -73,6 +73,8 @@ def _new_file(text: str) -> Path:
     path = Path(text)
     if not path.parent.is_dir():  # said before anything is measured
         raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is a folder, expected a file to write")
     return path
 
 

@@ -50,6 +50,9 @@ def run(options: argparse.Namespace) -> int:
         raise ArgumentError("expected definitions (.td, .yaml) only, or an op or path that is loaded\n  found both")
     if not definitions and len(options.targets) > 1:
         raise ArgumentError(f"expected one op or path, found {len(options.targets)}\n  more are loaded by --load")
+    for path in definitions:
+        if not path.exists():
+            raise ArgumentError(f"there is no file {path}")
     files = _from_definitions(definitions, options.include) if definitions else _from_registry(options)
     old = []
     for name, text in files.items():

@@ -10,7 +10,9 @@ import argparse
 import os
 import sys
 import textwrap
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from oneop._version import __version__
 from oneop.cli import audit, bench, build, cache, card, check, completion, config, gen, info, new, port, registry, run
@@ -19,7 +21,7 @@ COMMANDS = (new, build, registry, check, bench, card, gen, port, run, audit, cac
 
 EPILOG = """\
 examples:
-  oneop new myop         a project with an op, its tests and its benchmark
+  oneop new myop         a project with an op, its tests and its reference
   oneop check myop       verify the op of the project in that folder
   oneop bench myop       measure it against its torch reference
   oneop show leaky_relu --load examples/leaky_relu/leaky_relu.cpp
@@ -69,6 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        if _is_of_a_program(error):
+            raise
+        where = f"{error.filename}: " if error.filename is not None else ""
+        print(f"oneop {options.command}: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
     except Exception as error:
         from oneop.errors import ArgumentError, OneopError, OpNotFoundError
 
@@ -76,3 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"oneop {options.command}: {error}", file=sys.stderr)
         return 2 if isinstance(error, (ArgumentError, OpNotFoundError)) else 1
+
+
+def _is_of_a_program(error: BaseException) -> bool:
+    """Tell whether an error was raised in a program that was loaded, whose traceback its author wants to see."""
+    own = (str(Path(__file__).parents[1]), str(Path(os.__file__).parent), "<frozen")
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next((number for number, frame in enumerate(frames) if frame.filename.startswith(own)), 0)
+    return any(not frame.filename.startswith(own) for frame in frames[first:])

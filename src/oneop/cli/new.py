@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
-        print(target)
+    print("\n".join(str(folder / path) for path in files))  # when all are there: a closed pipe ends the command here
     note(f"next: cd {folder} && oneop check && oneop bench")
     note(f"to import {name} everywhere: pip install --no-build-isolation -e .")
     return 0

@@ -104,11 +104,13 @@ def run_project(options: argparse.Namespace) -> int:
     if not all(references.values()):
         raise ArgumentError("--reference: expected OP=FUNCTION, as in relu=torch.relu")
     ported = port_files(options.files, name, references)
+    if not ported.ops:
+        raise ArgumentError(f"{', '.join(map(str, options.files))}: no op is defined there, nor implemented")
     for path, text in sorted(ported.files.items()):
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
-        print(target)
+    print("\n".join(str(folder / path) for path in sorted(ported.files)))
     for text in ported.notes:
         note(text)
     unknown = [op for op in ported.ops if op not in ported.checked]

@@ -50,7 +50,12 @@ class Case:
         return functools.partial(self.subject.call, *self.group(tensors), **self.attributes, **extra)
 
     def run(self, tensors: Sequence[Any]) -> list[torch.Tensor]:
-        """Call the op on these tensors; return its results, and the inputs that it changes."""
+        """Call the op on these tensors; return its results, and the inputs that it changes.
+
+        A random op draws the same numbers each time, so that its calls can be compared.
+        """
+        if self.subject.is_random:
+            torch.manual_seed(1)
         results = self.bind(tensors)()
         flat = [results] if isinstance(results, torch.Tensor) else list(results or ())
         return flat + self.changed(tensors)

@@ -58,6 +58,19 @@ FAMILIES: dict[str, Family] = {
     "sbp": placement.sbp,
     "devices": placement.devices,
 }
+#: Those that compare calls which draw random numbers in different ways.
+COMPARE_CALLS = {
+    "kernels",
+    "reference",
+    "layouts",
+    "special values",
+    "threads",
+    "vmap",
+    "compile",
+    "export",
+    "job",
+    "sbp",
+}
 
 
 def check(
@@ -117,6 +130,8 @@ def run_check(
     """Do what `check` does, and return the report whether it is ok or not."""
     started = time.monotonic()
     wanted = choose_families(only, skip)
+    if examples < 1:
+        raise ArgumentError(f"examples: expected at least 1, found {examples}")
     _need_hypothesis()
     subject = subject_of(op, hints)
     outcomes: list[Outcome] = []
@@ -130,6 +145,9 @@ def run_check(
         for number, family in enumerate(wanted):
             if progress is not None:
                 progress(subject.name, family, number, len(wanted))
+            if subject.is_random and family in COMPARE_CALLS:
+                outcomes.append(skipped(family, "the op is random: no two calls of it are compared"))
+                continue
             if any(outcome.family == "memory" and outcome.status == FAILED for outcome in outcomes):
                 outcomes.append(skipped(family, "not run: a kernel handles memory wrongly"))
                 continue

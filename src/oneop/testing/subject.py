@@ -115,6 +115,7 @@ class Subject:
 
     op: OpDef
     hints: Hints
+    is_random: bool = False  # defined with random=True; a field, because torch.compile traces what reads it
 
     @property
     def name(self) -> str:
@@ -167,5 +168,7 @@ class Subject:
 
 def subject_of(op: str | Op, hints: Hints) -> Subject:
     """Return the subject. Raises `OpNotFoundError`, with the nearest name."""
+    from oneop.sharding.random import is_random
+
     definition = get_op(name_of(op))
-    return Subject(op=definition, hints=hints_of(definition.name, hints))
+    return Subject(op=definition, hints=hints_of(definition.name, hints), is_random=is_random(definition))

@@ -62,6 +62,8 @@ def results_of_kernel(case: Case, index: int, tensors: Sequence[torch.Tensor]) -
 def kernels_agree(context: Context, case: Case) -> None:
     """Compare all kernels that take the call, and the widest dtype. Raises `Broken`, or `NotForThis` if it is alone."""
     subject, hints = context.subject, context.subject.hints
+    if subject.is_random:
+        raise NotForThis  # each kernel draws numbers of its own
     tensors = case.make()
     scale = largest_value(tensors)
     by_kernel: list[tuple[str, list[torch.Tensor]]] = []
@@ -119,6 +121,8 @@ def _takes(context: Context, case: Case, tensors: Sequence[torch.Tensor]) -> boo
 def reference_agrees(context: Context, case: Case) -> None:
     """Compare a call with the reference. Raises `Broken`."""
     hints = context.subject.hints
+    if context.subject.is_random:
+        raise NotForThis  # it draws numbers of its own
     tensors = case.make()
     upcast = any(tensor.dtype in LOW for tensor in tensors)
     arguments = [tensor.double() if tensor.dtype in LOW else tensor.clone() for tensor in tensors]
