@@ -36,8 +36,8 @@ routes = {
     "grad": lambda: torch.func.grad(lambda x: call(x).sum())(x),
 }
 
-def use(route, end, outcomes):
-    while time.time() < end:
+def use(route, is_over, outcomes):
+    while not is_over.is_set():
         try:
             value = float(routes[route]()[0])
             outcomes["right" if value % 3 == 0 else f"wrong: {value}"] += 1
@@ -51,16 +51,19 @@ def use(route, end, outcomes):
 
 for route in routes:
     print(route, flush=True)
-    end, outcomes = time.time() + seconds, collections.Counter()
-    # torch's own make_fx cannot be used by two threads at a time
-    threads = [threading.Thread(target=use, args=(route, end, outcomes)) for _ in range(1 if route == "make_fx" else 2)]
+    started, is_over, outcomes = time.time(), threading.Event(), collections.Counter()
+    # neither make_fx nor a mode of fake tensors can be used by two threads at a time
+    number = 1 if route in ("make_fx", "fake") else 2
+    threads = [threading.Thread(target=use, args=(route, is_over, outcomes)) for _ in range(number)]
     for thread in threads:
         thread.start()
     count = 0
-    while time.time() < end:
+    # as long as it takes on a busy machine
+    while time.time() < started + seconds or ((count < 6 or not outcomes["right"]) and time.time() < started + 120):
         count += 1
         define(float(count % 7 + 1), count % 2 == 0)
         time.sleep(0.002)
+    is_over.set()
     for thread in threads:
         thread.join()
     unexpected = {key: n for key, n in outcomes.items() if key not in ("right", "told")}
