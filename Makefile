@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 TORCH ?= 2.13.0
-# As many processes as there are cores, 2 to 16: each takes a gigabyte.
-JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 2 ? 2 : n > 16 ? 16 : n)))
+# Not the number of cores: a container may see those of its host. Each process takes a gigabyte.
+JOBS ?= 2
 
 venv := .venv
 python := $(venv)/bin/python

@@ -115,3 +115,11 @@ def test_a_port_of_no_op(oneop, tmp_path):
     status, _, err = oneop("port", tmp_path / "empty.cpp", "-o", tmp_path / "ported_ops")
     assert status == 2 and "no op is defined there, nor implemented" in err
     assert not (tmp_path / "ported_ops").exists()
+
+
+def test_a_port_of_two_files_of_one_name(oneop, tmp_path):
+    for folder in ("ops", "kernels"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.cpp").write_text("int x;\n")
+    status, _, err = oneop("port", tmp_path / "ops/same.cpp", tmp_path / "kernels/same.cpp", "-o", tmp_path / "ported")
+    assert status == 2 and "two files are called same.cpp; the sources of a project are in one folder" in err

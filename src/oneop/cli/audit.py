@@ -108,7 +108,7 @@ def _record_of(path: Path, digest: str) -> Path | None:
     from oneop._build.cache import list_entries
 
     entries = [entry for kind in ("library", "core") for entry in list_entries(kind)]
-    for entry in sorted(entries, key=lambda entry: entry.path != path.parent):
+    for entry in sorted(entries, key=lambda entry: entry.path != path.resolve().parent):
         files = entry.meta().get("files")
         if isinstance(files, dict) and digest in files.values():
             return entry.path

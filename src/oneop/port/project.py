@@ -52,7 +52,13 @@ def port_files(files: Sequence[Path], name: str, references: Mapping[str, str]) 
             raise ArgumentError(f"{file} cannot be ported: it {reason}")
     root = _root_of(files)
     sources, headers = _with_what_they_include([file.resolve() for file in files], root)
-    texts = {path.name: path.read_text(errors="replace") for path in sources}
+    texts: dict[str, str] = {}
+    for path in sources:
+        if path.name in texts:
+            raise ArgumentError(
+                f"two files are called {path.name}; the sources of a project are in one folder: rename one"
+            )
+        texts[path.name] = path.read_text(errors="replace")
     ported = Ported(files={}, ops=[], checked=[])
     ported.ops = [op for text in texts.values() for op in _REGISTERED.findall(text)]
     package = f"src/{name}"

@@ -3,6 +3,7 @@
 #define ONEFLOW_CORE_KERNEL_KERNEL_UTIL_CUH_
 
 #include <cmath>
+#include <type_traits>
 
 #include "oneop/sdk/port.h"
 
@@ -15,7 +16,9 @@ OF_DEVICE_FUNC T MaxWithLogThreshold(T x) {
 }
 template <class T>
 OF_DEVICE_FUNC T SafeLog(T x) {
-  return static_cast<T>(log(MaxWithLogThreshold(x)));
+  using Wide =
+      std::conditional_t<std::is_same<T, double>::value, double, float>;  // half has no log
+  return static_cast<T>(log(static_cast<Wide>(MaxWithLogThreshold(x))));
 }
 
 }  // namespace oneflow ONEOP_HIDDEN
