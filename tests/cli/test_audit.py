@@ -93,8 +93,12 @@ def test_a_library_that_crashes_when_it_is_asked(oneop, tmp_path):
 
 def test_what_is_no_library(oneop, tmp_path):
     status, out, err = oneop("audit", tmp_path / "none.so")
+    assert status == 2 and out == ""
+    assert err == f"oneop audit: there is no file {tmp_path / 'none.so'}\n"
+    (tmp_path / "folder.so").mkdir()
+    status, out, err = oneop("audit", tmp_path / "folder.so")
     assert status == 1 and out == ""
-    assert err == f"oneop audit: cannot read {tmp_path / 'none.so'}\n  No such file or directory\n"
+    assert err == f"oneop audit: cannot read {tmp_path / 'folder.so'}\n  Is a directory\n"
     (tmp_path / "text.so").write_text("hello")
     _, _, err = oneop("audit", tmp_path / "text.so")
     assert err == f"oneop audit: {tmp_path / 'text.so'} is not a shared object: it does not begin as an ELF file\n"
