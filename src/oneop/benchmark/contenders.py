@@ -20,7 +20,7 @@ from oneop.errors import GradientNotFoundError, KernelNotFoundError
 from oneop.runtime.core import core
 from oneop.testing.case import Case
 from oneop.testing.compare import is_close, largest_value
-from oneop.testing.families.agreement import LOW, bind_reference, call_reference, results_of_kernel
+from oneop.testing.families.agreement import LOW, call_reference, results_of_kernel
 from oneop.testing.families.gradients import differentiable, floating
 
 Call = Callable[[], object]
@@ -47,10 +47,10 @@ def forward_contest(case: Case) -> Contest:
         expected: list[torch.Tensor] | None = None
         flops = 0
         if case.subject.hints.reference is not None:
-            calls["reference"] = bind_reference(case, case.make())
+            calls["reference"] = case.bind_reference(case.make())
             expected = _expected(case)
             matches["op"] = _matches(case, expected, results)
-            flops = count_flops(bind_reference(case, case.make()))
+            flops = count_flops(case.bind_reference(case.make()))
         for name, index, call in _kernels(case, tensors):
             calls[name] = call
             if expected is not None:

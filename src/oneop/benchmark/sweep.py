@@ -17,7 +17,7 @@ from oneop.benchmark.result import FORWARD, BenchResult, Row
 from oneop.benchmark.timing import measure
 from oneop.errors import ArgumentError
 from oneop.testing.case import Case, is_taken, make_case
-from oneop.testing.probe import DEFAULT, Choice, Domain, find_domain
+from oneop.testing.probe import Choice, Domain, find_domain, usual_attrs
 from oneop.testing.subject import Hints, subject_of
 from oneop.testing.templates import Template
 
@@ -109,7 +109,7 @@ def _dtype_text(case: Case, wanted: torch.dtype) -> str:
 
 def _case(domain: Domain, choice: Choice, size: int) -> Case | None:
     """Return a call whose largest input has about so many elements."""
-    attrs = tuple((name, values[0]) for name, values in domain.attrs.items() if values and values[0] != DEFAULT)
+    attrs = usual_attrs(domain)
     templates = sorted(
         (template for template in choice.templates if template.symbols), key=lambda template: len(template.symbols)
     )

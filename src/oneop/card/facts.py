@@ -12,7 +12,7 @@ from oneop.benchmark.result import BenchResult
 from oneop.card.backward import BackwardNode, trace_backward
 from oneop.registry import OpDef
 from oneop.testing.checker import run_check
-from oneop.testing.probe import DEFAULT, find_domain
+from oneop.testing.probe import find_domain, usual_attrs
 from oneop.testing.report import CheckReport
 from oneop.testing.subject import Hints, subject_of
 
@@ -116,7 +116,7 @@ def _backward(domain: Any) -> list[BackwardNode]:
     op = domain.subject.op
     if op.no_grad or (op.grad is None and not any(kernel.language == "torch" for kernel in op.kernels)):
         return []
-    attrs = tuple((name, values[0]) for name, values in domain.attrs.items() if values and values[0] != DEFAULT)
+    attrs = usual_attrs(domain)
     choice = domain.choices[0]
     template = sorted(choice.templates, key=lambda template: abs(len(template.symbols) - 2))[0]
     return trace_backward(make_case(domain, choice, template.shapes(dict.fromkeys(template.symbols, 3)), attrs))

@@ -67,7 +67,7 @@ def _write_state(path: Path) -> Callable[[str, str], None]:
     now = {"op": "", "family": ""}
 
     def write(case: Case) -> None:
-        path.write_text(json.dumps({**now, "case": str(case), "reproduce": lines_for(case, ())}))
+        path.write_text(json.dumps({**now, "case": str(case), "reproduce": lines_for(case, now["family"], ())}))
 
     explore.watchers.append(write)
     return lambda op, family: now.update(op=op, family=family)

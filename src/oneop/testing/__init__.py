@@ -3,13 +3,17 @@
 values.py     tensors that are the same in every run, for any shape, dtype and layout
 subject.py    the op under check: its kernels, and what its author adds (a reference, shapes, values)
 probe.py      which shapes, dtypes and attributes an op takes, found by asking its inference
+templates.py, attribute_values.py, source_values.py  the shapes and the values that it tries
 case.py       one call as data, and hypothesis strategies of calls
 explore.py    running a property over calls, and the smallest call that breaks it
 compare.py    results side by side
+accuracy.py   how far a result may be from the reference, derived from dtype, inputs and reference
 guards.py     running one kernel between red zones
+unmapped.py   buffers beside memory that is not there
+isolation.py  calls in a child process
 families/     what is verified, one family of checks a file
 checker.py    all families for one op
-report.py     what was found, and lines that reproduce it
+report.py, loading.py, repeating.py  what was found, and programs that reproduce it
 two_gradients.py  running both kinds of gradient of one op
 dual.py       `@autotest`: the same body with torch and with oneop
 sbp_proof.py  `check_sbp`: every SBP signature on simulated shards, and those that hold without being declared
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from oneop.testing.checker import pytest_params as pytest_params
     from oneop.testing.dual import autotest as autotest
     from oneop.testing.guards import run_kernel as run_kernel
+    from oneop.testing.repeating import repeat as repeat
+    from oneop.testing.repeating import tensor_case as tensor_case
     from oneop.testing.report import CheckReport as CheckReport
     from oneop.testing.sbp_proof import SbpReport as SbpReport
     from oneop.testing.sbp_proof import check_sbp as check_sbp
@@ -48,9 +54,11 @@ _LATER = {
     "check_sbp": "sbp_proof",
     "pytest_params": "checker",
     "reference": "subject",
+    "repeat": "repeating",
     "run_gradients": "two_gradients",
     "run_kernel": "guards",
     "tensor": "values",
+    "tensor_case": "repeating",
 }
 
 
@@ -77,7 +85,9 @@ __all__ = [
     "check_sbp",
     "pytest_params",
     "reference",
+    "repeat",
     "run_gradients",
     "run_kernel",
     "tensor",
+    "tensor_case",
 ]

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.errors import ArgumentError
-from oneop.testing.probe import DEFAULT, Choice, Domain, find_domain, group_tensors
+from oneop.testing.grouping import group_tensors
+from oneop.testing.probe import DEFAULT, Choice, Domain, find_domain
+from oneop.testing.reference_calls import bind_reference
 from oneop.testing.subject import Hints, Subject, subject_of
 from oneop.testing.values import TensorCase
 
@@ -48,6 +50,10 @@ class Case:
         """Return the call of the op on these tensors."""
         extra = {} if self.tensors else {"device": self.device}
         return functools.partial(self.subject.call, *self.group(tensors), **self.attributes, **extra)
+
+    def bind_reference(self, tensors: Sequence[Any]) -> functools.partial[Any]:
+        """Return the call of the reference on these tensors."""
+        return bind_reference(self.subject, self.counts, tensors, self.attributes)
 
     def run(self, tensors: Sequence[Any]) -> list[torch.Tensor]:
         """Call the op on these tensors; return its results, and the inputs that it changes.
@@ -124,7 +130,7 @@ def strategy_of(domain: Domain, wanted: Restriction) -> SearchStrategy[Case]:
         attrs = []
         for name, values in domain.attrs.items():
             value = values[0] if wanted.default_attrs or not values else draw(st.sampled_from(values))
-            if not (isinstance(value, str) and value == DEFAULT):
+            if value is not DEFAULT:
                 attrs.append((name, value))
         layouts = [draw(st.sampled_from(wanted.layouts)) for _ in choice.dtypes]
         fill = draw(st.sampled_from(wanted.fills))

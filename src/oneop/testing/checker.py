@@ -14,36 +14,50 @@ import torch
 
 from oneop.errors import ArgumentError, MissingDependencyError
 from oneop.registry import list_ops
+from oneop.testing.accuracy import NARROW
+from oneop.testing.case import Case
 from oneop.testing.families import (
     agreement,
+    aliases,
+    crashes,
+    environment,
     gradient_kinds,
     gradients,
     inference,
     layouts,
+    leaks,
     memory,
     placement,
     programs,
     repetition,
+    sizes,
     transforms,
+    values,
 )
 from oneop.testing.families.context import Context, Family, skipped
-from oneop.testing.probe import find_domain
+from oneop.testing.probe import Choice, Domain, find_domain
 from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
 from oneop.testing.subject import Bounds, Hints, make_hints, name_of, subject_of
+from oneop.testing.templates import Template
 
 if TYPE_CHECKING:
     from oneop._core import Op
 
 #: What is verified, in this order: a kernel that writes where it must not is run no further.
 FAMILIES: dict[str, Family] = {
+    "crashes": crashes.crashes,
     "memory": memory.memory,
     "inference": inference.inference,
+    "determinism": repetition.determinism,
     "kernels": agreement.kernels,
     "reference": agreement.reference,
+    "values": values.values,
     "layouts": layouts.layouts,
-    "sizes": layouts.sizes,
+    "sizes": sizes.sizes,
     "special values": agreement.special_values,
-    "determinism": repetition.determinism,
+    "aliases": aliases.aliases,
+    "environment": environment.environment,
+    "leaks": leaks.leaks,
     "threads": repetition.threads,
     "gradient": gradients.gradient,
     "second gradient": gradients.second_gradient,
@@ -62,14 +76,27 @@ FAMILIES: dict[str, Family] = {
 COMPARE_CALLS = {
     "kernels",
     "reference",
+    "values",
     "layouts",
     "special values",
+    "aliases",
+    "environment",
     "threads",
     "vmap",
     "compile",
     "export",
     "job",
     "sbp",
+}
+
+#: Of a family that failed: the families that would fail for the same cause, and what the failure means for them.
+_ALL = frozenset(FAMILIES)
+IMPLIED: dict[str, tuple[frozenset[str], str]] = {
+    "crashes": (_ALL, "a call ends the process or does not return"),
+    "memory": (_ALL, "a kernel handles memory wrongly"),
+    "inference": (frozenset({"opcheck", "compile", "export", "job"}), "results do not fit the inference"),
+    "determinism": (frozenset(COMPARE_CALLS), "the same call does not give the same result"),
+    "opcheck": (frozenset({"compile", "export"}), "opcheck failed"),
 }
 
 
@@ -126,8 +153,9 @@ def run_check(
     examples: int = 24,
     strict: bool = False,
     progress: Callable[[str, str, int, int], None] | None = None,
+    case: Case | None = None,
 ) -> CheckReport:
-    """Do what `check` does, and return the report whether it is ok or not."""
+    """Do what `check` does, on one call alone if that is given, and return the report whether it is ok or not."""
     started = time.monotonic()
     wanted = choose_families(only, skip)
     if examples < 1:
@@ -137,7 +165,8 @@ def run_check(
     outcomes: list[Outcome] = []
     with _quiet():
         try:
-            context = Context(subject=subject, domain=find_domain(subject), examples=examples, seconds=8.0)
+            domain = _domain_of(case) if case is not None else find_domain(subject)
+            context = Context(subject=subject, domain=domain, examples=examples, seconds=8.0, repeat=case)
         except ArgumentError as error:
             failure = Failure(message=str(error), case="", reproduce=())
             outcomes.append(Outcome(family="inputs", status=FAILED, failure=failure))
@@ -145,16 +174,32 @@ def run_check(
         for number, family in enumerate(wanted):
             if progress is not None:
                 progress(subject.name, family, number, len(wanted))
-            if subject.is_random and family in COMPARE_CALLS:
-                outcomes.append(skipped(family, "the op is random: no two calls of it are compared"))
-                continue
-            if any(outcome.family == "memory" and outcome.status == FAILED for outcome in outcomes):
-                outcomes.append(skipped(family, "not run: a kernel handles memory wrongly"))
-                continue
-            outcomes.append(_run_family(context, family))
+            outcomes.append(_not_run(context, family) or _run_family(context, family))
+            if outcomes[-1].status == FAILED:
+                context.failed.add(family)
     if progress is not None:
         progress(subject.name, "", len(wanted), len(wanted))
     return CheckReport(op=subject.op, outcomes=tuple(outcomes), seconds=time.monotonic() - started, strict=strict)
+
+
+def _domain_of(case: Case) -> Domain:
+    """Return the domain of one call."""
+    template = Template(tuple(tuple(str(size) for size in recipe.shape) for recipe in case.tensors))
+    dtypes = tuple(recipe.dtype for recipe in case.tensors)
+    wide = tuple(torch.float64 if dtype in NARROW else dtype for dtype in dtypes)
+    choices = [Choice(counts=case.counts, dtypes=kind, templates=(template,)) for kind in dict.fromkeys((dtypes, wide))]
+    attrs = {name: (value,) for name, value in case.attrs}
+    return Domain(subject=case.subject, device=case.device, choices=tuple(choices), attrs=attrs)
+
+
+def _not_run(context: Context, family: str) -> Outcome | None:
+    """Return why a family is not run, or None."""
+    if context.subject.is_random and family in COMPARE_CALLS:
+        return skipped(family, "the op is random: no two calls of it are compared")
+    for cause, (implied, meaning) in IMPLIED.items():
+        if cause in context.failed and family in implied:
+            return skipped(family, f"not run: {meaning}")
+    return None
 
 
 def _run_family(context: Context, family: str) -> Outcome:

@@ -36,6 +36,17 @@ def assert_same(
             raise Broken(f"{what}: {difference(name, left, right)}")
 
 
+def assert_same_kind(
+    expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor], what: str, names: Sequence[str]
+) -> None:
+    """Raise `Broken` unless there are as many tensors, of the same shapes and dtypes."""
+    if len(expected) != len(actual):
+        raise Broken(f"{what}: {len(expected)} results on one side, {len(actual)} on the other")
+    for name, left, right in zip(names, expected, actual, strict=False):
+        if left.shape != right.shape or left.dtype != right.dtype:
+            raise Broken(f"{what}: {name} is {describe(right)}, expected {describe(left)}")
+
+
 def assert_close(
     expected: Sequence[torch.Tensor],
     actual: Sequence[torch.Tensor],

@@ -33,6 +33,8 @@ class Enough(Exception):
 
 #: So many calls that a property does not apply to, and none that it does: there is none.
 _HOPELESS = 40
+#: How many times the processor time a search may take by the clock.
+_SLEEPY = 8
 
 Property = Callable[[Case], None]
 
@@ -42,9 +44,10 @@ watchers: list[Callable[[Case], None]] = []
 
 @dataclass(frozen=True, kw_only=True)
 class Exploration:
-    """What running a property showed."""
+    """What running a property showed; `left_out` calls were not tried, for lack of time."""
 
     count: int = 0
+    left_out: int = 0
     case: Case | None = None
     broken: Broken | None = None
 
@@ -56,12 +59,12 @@ class _OutOfTime(KeyboardInterrupt):
 def explore(strategy: SearchStrategy[Case], holds: Property, *, examples: int, seconds: float) -> Exploration:
     """Run a property on calls that the strategy draws; where one breaks it, look for a smaller one.
 
-    Searching ends after `seconds`, with the smallest call found by then.
+    Searching ends after `seconds` of processor time, with the smallest call found by then.
     """
     import hypothesis
     from hypothesis import HealthCheck, Phase
 
-    watcher = _Watcher(holds, time.monotonic() + seconds)
+    watcher = _Watcher(holds, seconds)
     run = hypothesis.settings(
         max_examples=examples,
         database=None,
@@ -77,26 +80,31 @@ def explore(strategy: SearchStrategy[Case], holds: Property, *, examples: int, s
         run()
     except (_OutOfTime, Broken, hypothesis.errors.HypothesisException):
         pass  # the watcher knows; a failure that does not repeat counts too
-    return watcher.result()
+    return watcher.result(examples)
 
 
 def run_all(cases: list[Case], holds: Property, *, seconds: float) -> Exploration:
     """Run a property on these calls, and return the first that breaks it; calls that the op refuses are left out."""
-    watcher = _Watcher(holds, time.monotonic() + seconds)
+    watcher = _Watcher(holds, seconds)
+    tried = 0
     for case in cases:
         try:
             watcher.test(case)
         except (Broken, _OutOfTime):
             break
-    return watcher.result()
+        tried += 1
+    return watcher.result(watcher.count + len(cases) - tried)
 
 
 class _Watcher:
     """Counts the calls, and keeps the smallest that failed."""
 
-    def __init__(self, holds: Property, ends: float) -> None:
+    def __init__(self, holds: Property, seconds: float) -> None:
         self.holds = holds
-        self.ends = ends
+        # Kernels that sleep use no processor time.
+        self.ends = time.process_time() + seconds
+        self.ends_at_last = time.monotonic() + _SLEEPY * seconds
+        self.is_cut = False
         self.count = 0
         self.rejected = 0
         self.case: Case | None = None
@@ -110,7 +118,8 @@ class _Watcher:
 
     def test(self, case: Case) -> bool:
         """Run the property. False where it does not apply; raises `Broken`."""
-        if time.monotonic() > self.ends:
+        if time.process_time() > self.ends or time.monotonic() > self.ends_at_last:
+            self.is_cut = True
             raise _OutOfTime
         if self.count == 0 and self.rejected >= _HOPELESS:
             raise _OutOfTime
@@ -139,8 +148,9 @@ class _Watcher:
         if self.case is None or case.size < self.case.size:
             self.case, self.broken = case, broken
 
-    def result(self) -> Exploration:
-        return Exploration(count=self.count, case=self.case, broken=self.broken)
+    def result(self, wanted: int) -> Exploration:
+        left_out = max(wanted - self.count, 1) if self.is_cut and self.broken is None else 0
+        return Exploration(count=self.count, left_out=left_out, case=self.case, broken=self.broken)
 
 
 def first_lines(error: BaseException, most: int = 4) -> str:

@@ -1,13 +1,16 @@
 """Running one kernel between red zones: what it writes beside its outputs, leaves unwritten, or changes, is found.
 
 Every buffer lies between guard bands. Guards, outputs and scratch memory are filled with a pattern, and the kernel runs
-twice, with two patterns. A guard that changed was written. A result that has the pattern was not written. A result that
-depends on the pattern was made from memory that the kernel had no business to read.
+again with other patterns. A guard that changed was written. A result that has the pattern was not written. A result
+that depends on the pattern was made from memory that the kernel had no business to read. Memory that changes after the
+call returned was written by a thread that the kernel left behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +20,16 @@ from oneop.runtime.core import core
 from oneop.testing.compare import number
 from oneop.testing.explore import Broken
 from oneop.testing.subject import Hints, Subject, subject_of
+from oneop.testing.unmapped import make_flush
 
 if TYPE_CHECKING:
     from oneop._core import Op
 
 GUARD = 4096  # bytes on each side; a multiple of every alignment
-PATTERNS = (0xA5, 0xFF)  # a tiny number, and NaN
+#: Two bytes that no kernel can know, and NaN in every floating dtype.
+PATTERNS = (random.randrange(0x11, 0x7F), random.randrange(0x81, 0xFF), 0xFF)
+#: How long memory is watched after a call returned.
+LATE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -45,83 +52,127 @@ class Buffer:
 
 def make_buffer(like: torch.Tensor, pattern: int, *, copy: bool) -> Buffer:
     """Return a buffer for a tensor of the same shape, dtype and strides, with its values if `copy`."""
-    span = 0 if like.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(like.shape, like.stride(), strict=True))
+    span = _span(like)
     size = span * like.element_size()
     padded = -(-size // 16) * 16  # views of a dtype must begin at a multiple of its size
     raw = torch.full((GUARD + padded + GUARD,), pattern, dtype=torch.uint8)
     raw = raw[: GUARD + size + GUARD]
-    inside = raw[GUARD : GUARD + size].view(like.dtype)
-    tensor = inside.as_strided(like.shape, like.stride(), inside.storage_offset()) if span else inside.view(like.shape)
+    return Buffer(raw, _tensor_on(raw[GUARD : GUARD + size], like, span, copy=copy), pattern)
+
+
+def _span(like: torch.Tensor) -> int:
+    return 0 if like.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(like.shape, like.stride(), strict=True))
+
+
+def _tensor_on(memory: torch.Tensor, like: torch.Tensor, span: int, *, copy: bool) -> torch.Tensor:
+    """Return a tensor on these bytes of the same shape, dtype and strides, with its values if `copy`."""
+    inside = memory.view(like.dtype)
     if copy and span:
-        flat = torch.as_strided(like, (span,), (1,), like.storage_offset())
-        inside.copy_(flat)
-    return Buffer(raw, tensor, pattern)
+        inside.copy_(torch.as_strided(like, (span,), (1,), like.storage_offset()))
+    return inside.as_strided(like.shape, like.stride(), inside.storage_offset()) if span else inside.view(like.shape)
+
+
+def make_flush_buffer(like: torch.Tensor, pattern: int, *, copy: bool, at_end: bool, slack: int = 0) -> Buffer:
+    """Return a buffer that lies directly before or behind memory that is not there, or `slack` bytes away from it."""
+    span = _span(like)
+    size = span * like.element_size()
+    memory = make_flush(size + slack, at_end=at_end)
+    memory.fill_(pattern)
+    raw = memory[:size] if at_end else memory[slack:]
+    return Buffer(raw, _tensor_on(raw, like, span, copy=copy), pattern)
+
+
+MakeBuffer = Callable[[torch.Tensor, bool], Buffer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffers:
+    """The buffers of one run: inputs by name, with what was in them before, outputs and scratch memory."""
+
+    inputs: tuple[tuple[str, bool, Buffer, torch.Tensor], ...]
+    outputs: tuple[Buffer, ...]
+    tmp: Buffer
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedRun:
-    """One run: its buffers afterwards."""
+    """One run: its results, and the inputs that it may change."""
 
     outputs: tuple[torch.Tensor, ...]
     changed: tuple[torch.Tensor, ...]
 
 
-def run_guarded(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor]:
+def run_guarded(
+    subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], *, watch: float = 0.0
+) -> list[torch.Tensor]:
     """Run the kernel at this place of the op's list, on the CPU, and return its outputs.
 
-    `inputs` has one entry for each input argument. Raises `Broken` if the kernel writes or reads what it must not.
+    `inputs` has one entry for each input argument. Memory is watched for `watch` seconds after the call. Raises
+    `Broken` if the kernel writes or reads what it must not.
     """
-    runs = [_run_once(subject, kernel, inputs, attrs, pattern) for pattern in (*PATTERNS, *PATTERNS)]
+    first, second, third = PATTERNS
+    runs = [_run_once(subject, kernel, inputs, attrs, pattern, watch) for pattern in PATTERNS]
+    runs += [_run_once(subject, kernel, inputs, attrs, pattern, 0.0) for pattern in PATTERNS]
     where = f"the kernel at {subject.op.kernels[kernel].source}"
     names = [arg.name for arg in subject.op.outputs] or ["result"]
-    for place, (first, second, *again) in enumerate(zip(*(run.outputs for run in runs), strict=True)):
+    for place, results in enumerate(zip(*(run.outputs for run in runs), strict=True)):
         name = names[min(place, len(names) - 1)]
-        if not all(torch.equal(_bytes(a), _bytes(b)) for a, b in zip((first, second), again, strict=True)):
+        if not all(torch.equal(_bytes(a), _bytes(b)) for a, b in zip(results[:3], results[3:], strict=True)):
             continue  # not deterministic, which is another check's business
-        _check_written(where, name, first, second)
+        _check_written(where, name, results[0], results[1], (first, second))
+        _check_written(where, name, results[0], results[2], (first, third))
     return list(runs[0].outputs) + list(runs[0].changed)
 
 
-def _run_once(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], pattern: int) -> GuardedRun:
-    any_strides = subject.op.non_contiguous
-    guarded: list[tuple[str, bool, Buffer, torch.Tensor]] = []
-
-    def guard(value: Any, name: str, is_mutable: bool) -> Any:
-        if isinstance(value, (list, tuple)):
-            return [guard(element, f"{name}[{i}]", is_mutable) for i, element in enumerate(value)]
-        if not isinstance(value, torch.Tensor):
-            return value
-        source = value.detach() if any_strides else value.detach().contiguous()
-        buffer = make_buffer(source, pattern, copy=True)
-        guarded.append((name, is_mutable, buffer, _bytes(buffer.raw).clone()))
-        return buffer.tensor
-
-    arguments = [guard(value, arg.name, arg.is_mutable) for arg, value in zip(subject.op.inputs, inputs, strict=True)]
-    run = core().KernelRun(subject.name, kernel, subject.torch_args(arguments, attrs))
-    outputs = [
-        make_buffer(torch.empty(shape, dtype=dtype, device="meta"), pattern, copy=False) for shape, dtype in run.outputs
-    ]
-    tmp = make_buffer(torch.empty(run.tmp_bytes, dtype=torch.uint8, device="meta"), pattern, copy=False)
-    results = run.run([buffer.tensor for buffer in outputs], tmp.tensor)
+def _run_once(
+    subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], pattern: int, watch: float
+) -> GuardedRun:
+    results, buffers, overrun = run_in_buffers(
+        subject, kernel, inputs, attrs, lambda like, copy: make_buffer(like, pattern, copy=copy)
+    )
     where = f"the kernel at {subject.op.kernels[kernel].source}"
-    _check_guards(subject, where, guarded, outputs, tmp, run.overrun)
-    changed = tuple(buffer.tensor for _, is_mutable, buffer, _ in guarded if is_mutable)
+    _check_guards(subject, where, buffers, overrun)
+    if watch:
+        _check_late_writes(where, buffers, results, watch)
+    changed = tuple(buffer.tensor for _, is_mutable, buffer, _ in buffers.inputs if is_mutable)
     return GuardedRun(outputs=tuple(results), changed=changed)
 
 
-def _check_guards(
-    subject: Subject,
-    where: str,
-    inputs: Sequence[tuple[str, bool, Buffer, torch.Tensor]],
-    outputs: Sequence[Buffer],
-    tmp: Buffer,
-    overrun: Sequence[tuple[int, int]],
-) -> None:
-    names = [arg.name for arg in subject.op.outputs] or ["result"]
-    zones = [(f'output "{names[min(i, len(names) - 1)]}"', buffer) for i, buffer in enumerate(outputs)]
-    zones += [("its temporary buffer", tmp)]
-    zones += [(f'input "{name}"', buffer) for name, _, buffer, _ in inputs]
-    for name, buffer in zones:
+def run_in_buffers(
+    subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], make: MakeBuffer
+) -> tuple[list[torch.Tensor], Buffers, list[tuple[int, int]]]:
+    """Run a kernel on buffers that `make(like, copy)` makes; return results, buffers and scratch it wrote beside."""
+    any_strides = subject.op.non_contiguous
+    placed: list[tuple[str, bool, Buffer, torch.Tensor]] = []
+
+    def place(value: Any, name: str, is_mutable: bool) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [place(element, f"{name}[{i}]", is_mutable) for i, element in enumerate(value)]
+        if not isinstance(value, torch.Tensor):
+            return value
+        buffer = make(value.detach() if any_strides else value.detach().contiguous(), True)
+        placed.append((name, is_mutable, buffer, buffer.raw.clone()))
+        return buffer.tensor
+
+    arguments = [place(value, arg.name, arg.is_mutable) for arg, value in zip(subject.op.inputs, inputs, strict=True)]
+    run = core().KernelRun(subject.name, kernel, subject.torch_args(arguments, attrs))
+    outputs = [make(torch.empty(shape, dtype=dtype, device="meta"), False) for shape, dtype in run.outputs]
+    tmp = make(torch.empty(run.tmp_bytes, dtype=torch.uint8, device="meta"), False)
+    results = run.run([buffer.tensor for buffer in outputs], tmp.tensor)
+    return results, Buffers(inputs=tuple(placed), outputs=tuple(outputs), tmp=tmp), run.overrun
+
+
+def _check_late_writes(where: str, buffers: Buffers, results: Sequence[torch.Tensor], watch: float) -> None:
+    tensors = [buffer.raw for _, _, buffer, _ in buffers.inputs]
+    tensors += [buffer.raw for buffer in (*buffers.outputs, buffers.tmp)] + [*results]
+    before = [_bytes(tensor).clone() for tensor in tensors]
+    time.sleep(watch)
+    if not all(torch.equal(old, _bytes(new)) for old, new in zip(before, tensors, strict=True)):
+        raise Broken(f"{where} writes to memory after it has returned, from another thread")
+
+
+def _check_guards(subject: Subject, where: str, buffers: Buffers, overrun: Sequence[tuple[int, int]]) -> None:
+    for name, buffer in name_buffers(subject, buffers):
         hit = buffer.broken_guard()
         if hit is not None:
             side = "past the end of" if hit[0] > 0 else "before the start of"
@@ -130,19 +181,27 @@ def _check_guards(
     for size, direction in overrun:
         end = "past the end of" if direction > 0 else "before the start of"
         raise Broken(f"{where} writes {end} the {size} bytes of scratch memory it asked for")
-    for name, is_mutable, buffer, before in inputs:
+    for name, is_mutable, buffer, before in buffers.inputs:
         if not is_mutable and not torch.equal(before, buffer.raw):
             raise Broken(f'{where} changes its input "{name}", which the op does not declare as changed in place')
 
 
-def _check_written(where: str, name: str, first: torch.Tensor, second: torch.Tensor) -> None:
+def name_buffers(subject: Subject, buffers: Buffers) -> list[tuple[str, Buffer]]:
+    """Return all buffers, with what to call them."""
+    names = [arg.name for arg in subject.op.outputs] or ["result"]
+    zones = [(f'output "{names[min(i, len(names) - 1)]}"', buffer) for i, buffer in enumerate(buffers.outputs)]
+    zones.append(("its temporary buffer", buffers.tmp))
+    return [*zones, *((f'input "{name}"', buffer) for name, _, buffer, _ in buffers.inputs)]
+
+
+def _check_written(where: str, name: str, first: torch.Tensor, second: torch.Tensor, patterns: tuple[int, int]) -> None:
     """Compare the results of two runs over different patterns."""
     before, other = _bytes(first), _bytes(second)
     if torch.equal(before, other):
         return
     size = first.element_size()
     rows = before.view(-1, size), other.view(-1, size)
-    untouched = (rows[0] == PATTERNS[0]).all(1) & (rows[1] == PATTERNS[1]).all(1)
+    untouched = (rows[0] == patterns[0]).all(1) & (rows[1] == patterns[1]).all(1)
     if untouched.any():
         place, count = int(untouched.nonzero()[0]), int(untouched.sum())
         raise Broken(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,21 @@ from oneop.errors import ArgumentError
 from oneop.model.dtypes import DTYPES
 from oneop.registry import AttrDef, KernelDef
 from oneop.runtime.core import core
+from oneop.testing.attribute_values import believed_values, values_of
+from oneop.testing.grouping import group_tensors
 from oneop.testing.subject import Subject
 from oneop.testing.templates import Shape, Template, find_templates
+from oneop.testing.values import TensorCase
 
-#: In place of a value: leave the attribute out.
-DEFAULT = "default"
+
+class _LeftOut:
+    """In place of a value: the attribute is left out."""
+
+    def __repr__(self) -> str:
+        return "the default"
+
+
+DEFAULT = _LeftOut()
 
 #: Those of which random values can be made and compared.
 _DTYPES = {
@@ -44,20 +55,11 @@ class Domain:
     choices: tuple[Choice, ...]
     attrs: Mapping[str, tuple[Any, ...]]
 
-    def group(self, counts: Sequence[int], tensors: Sequence[Any]) -> list[Any]:
-        """Return one entry for each input: a tensor, a list of them, or None."""
-        return group_tensors(self.subject, counts, tensors)
 
-
-def group_tensors(subject: Subject, counts: Sequence[int], tensors: Sequence[Any]) -> list[Any]:
-    """Return one entry for each input argument: a tensor, a list of them, or None."""
-    rest = iter(tensors)
-    grouped: list[Any] = []
-    for arg, count in zip(subject.op.inputs, counts, strict=True):
-        taken = [next(rest) for _ in range(count)]
-        is_list = arg.count != 1 or arg.count_is_minimum
-        grouped.append(taken if is_list else taken[0] if taken else None)
-    return grouped
+def usual_attrs(domain: Domain) -> tuple[tuple[str, Any], ...]:
+    """Return the first value of each attribute; those whose default comes first are left out."""
+    firsts = ((name, values[0]) for name, values in domain.attrs.items() if values)
+    return tuple((name, value) for name, value in firsts if value is not DEFAULT)
 
 
 def find_domain(subject: Subject, device: str = "cpu", dtype: torch.dtype | None = None) -> Domain:
@@ -165,7 +167,7 @@ class _Probe:
     def attributes(self) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
         """Return the values to try for each attribute, and one set of values that the op takes."""
         op = self.subject.op
-        pools = {attr.name: list(self.subject.hints.attrs.get(attr.name, ())) or _values_of(attr) for attr in op.attrs}
+        pools = {attr.name: list(self.subject.hints.attrs.get(attr.name, ())) or values_of(attr) for attr in op.attrs}
         hinted = self.subject.hints.attrs
         needed = [attr.name for attr in op.attrs if not attr.has_default or hinted.get(attr.name)]
         base: dict[str, Any] = {name: pools[name][0] for name in needed if pools[name]}
@@ -202,7 +204,7 @@ class _Probe:
     def believed(
         self, attr: AttrDef, values: Sequence[Any], base: Mapping[str, Any], calls: Sequence[Any]
     ) -> list[Any]:
-        """Return the values that the op takes in some call. Of an op that checks nothing, only harmless ones."""
+        """Return the values that the op means to take in some call."""
 
         def takes(value: Any) -> bool:
             return any(
@@ -210,44 +212,19 @@ class _Probe:
                 for counts, dtypes, shapes in calls
             )
 
-        accepted = [value for value in values if takes(value)]
-        absurd = _ABSURD.get(attr.type)
-        checks = absurd is not None and not takes(absurd)
-        return accepted if checks else [value for value in accepted if _is_harmless(value)]
+        # A call with the most axes: most values of an attribute are values there.
+        counts, dtypes, shapes = max(calls, key=lambda call: sum(map(len, call[2])))
+        tensors = [
+            TensorCase(shape, dtype, fill="positive", bounds=None if dtype.is_floating_point else (0, 0)).make()
+            for shape, dtype in zip(shapes, dtypes, strict=True)
+        ]
 
+        def call(value: Any) -> Callable[[], Any]:
+            inputs = group_tensors(self.subject, counts, [tensor.clone() for tensor in tensors])
+            return functools.partial(self.subject.call, *inputs, **{**base, attr.name: value})
 
-_ABSURD: dict[str, Any] = {"int32": -1000003, "int64": -1000003, "float": float("nan"), "double": float("nan")}
-_ABSURD |= {"list of int32": [-1000003], "list of int64": [-1000003], "shape": (-1000003,)}
-
-
-def _is_harmless(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return not isinstance(value, (list, tuple)) or all(_is_harmless(item) for item in value)
-    return value > 0
-
-
-def _values_of(attr: AttrDef) -> list[Any]:
-    """Return values of an attribute by its type, usual ones first."""
-    numbers = [1, 2, 0, -1, 3]
-    by_type: dict[str, list[Any]] = {
-        "int32": numbers,
-        "int64": numbers,
-        "bool": [True, False],
-        "float": [0.5, 2.0, -0.25],
-        "double": [0.5, 2.0, -0.25],
-        "string": [] if attr.has_default else [""],
-        "shape": [(2, 3), (6,)],
-        "dtype": [torch.float32, torch.float64],
-        "list of int32": [[1], [0], [1, 2]],
-        "list of int64": [[1], [0], [1, 2]],
-        "list of float": [[0.5], [0.5, 2.0]],
-        "list of dtype": [[torch.float32]],
-        "list of shape": [[(2, 3)]],
-        "list of string": [] if attr.has_default else [["a"]],
-        "complex": [0.5 + 0.25j],
-        "bytes": [] if attr.has_default else [b""],
-    }
-    return by_type.get(attr.type, []) + [None] * attr.is_optional
+        sample = (counts, tensors, base)
+        return believed_values(self.subject, attr, values, takes=takes, call=call, sample=sample)
 
 
 def _arities(subject: Subject) -> list[tuple[int, ...]]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from oneop.errors import OpCheckFailed
 from oneop.registry import OpDef
-from oneop.runtime.core import loaded_libraries
 from oneop.testing.case import Case
+from oneop.testing.loading import loading_lines
+from oneop.testing.subject import is_registered
 
 PASSED, FAILED, MISSING, SKIPPED = "passed", "failed", "missing", "skipped"
+#: Nothing failed, but there was no time for all calls.
+PARTIAL = "partial"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +51,8 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed and, if it is strict, nothing is missing."""
-        bad = (FAILED, MISSING) if self.strict else (FAILED,)
+        """Whether nothing failed and, if it is strict, nothing is missing or was cut short."""
+        bad = (FAILED, MISSING, PARTIAL) if self.strict else (FAILED,)
         return not any(outcome.status in bad for outcome in self.outcomes)
 
     @property
@@ -108,7 +112,8 @@ class CheckReport:
         for outcome in self.failures:
             yield ""
             yield from failure_lines(self.op.name, outcome)
-        counts = [f"{sum(o.status == s for o in self.outcomes)} {s}" for s in (PASSED, FAILED, MISSING, SKIPPED)]
+        kinds = (PASSED, FAILED, PARTIAL, MISSING, SKIPPED)
+        counts = [f"{sum(outcome.status == kind for outcome in self.outcomes)} {kind}" for kind in kinds]
         yield f"  {', '.join(text for text in counts if not text.startswith('0 '))} in {self.seconds:.1f} s"
 
 
@@ -133,13 +138,41 @@ def failure_lines(op: str, outcome: Outcome) -> Iterator[str]:
         yield from (f"    {line}" for line in failure.reproduce)
 
 
-def lines_for(case: Case, ends: tuple[str, ...]) -> tuple[str, ...]:
-    """Return lines that make the call again; `ends` follow it, or the call itself if there are none."""
+def lines_for(case: Case, family: str, ends: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a program that fails as the check did: it makes the call, and repeats the family on this call alone."""
     names = case.names()
-    lines = ["import torch, oneop", "from oneop.testing import tensor", *_loading(case)]
+    lines = ["import torch, oneop", "from oneop.testing import tensor", *loading_lines(case.subject)]
     lines += [f"{name} = {tensor.code()}" for name, tensor in zip(names, case.tensors, strict=True)]
     call = call_text(case)
-    return (*lines, *(end.replace("{call}", call) for end in ends or ("print({call})",)))
+    lines += [end.replace("{call}", call) for end in ends or ("{call}",)]
+    recipes = ", ".join(recipe.code("oneop.testing.tensor_case") for recipe in case.tensors)
+    arguments = [f'"{case.subject.name}"', f'"{family}"', f"[{recipes}]", *_repeat_options(case)]
+    return (*lines, f"oneop.testing.repeat({', '.join(arguments)})")
+
+
+def _repeat_options(case: Case) -> list[str]:
+    options = []
+    usual = tuple(max(arg.count, 1) for arg in case.subject.op.inputs)
+    if case.counts != usual:
+        options.append(f"counts={case.counts}")
+    if case.attrs:
+        options.append(f"attrs={{{', '.join(f'{name!r}: {value!r}' for name, value in case.attrs)}}}")
+    if case.device != "cpu":
+        options.append(f"device={case.device!r}")
+    hints = case.subject.hints
+    if hints.reference is not None and not is_registered(case.subject.name, hints.reference):
+        options.append(f"reference={_name_of_function(hints.reference)}")
+    options += [f"{key}={value!r}" for key, value in (("rtol", hints.rtol), ("atol", hints.atol)) if value is not None]
+    return options
+
+
+def _name_of_function(function: Any) -> str:
+    """Return an expression for a function of torch's or a module's; of another the reader has to give it."""
+    name, module = getattr(function, "__name__", ""), getattr(function, "__module__", "") or ""
+    for place in (module, "torch", "torch.nn.functional"):
+        if place and name.isidentifier() and getattr(sys.modules.get(place), name, None) is function:
+            return f"{place}.{name}" if place.startswith("torch") else f'__import__("{place}", fromlist=["x"]).{name}'
+    return "...  # the function that was passed to check"
 
 
 def call_text(case: Case, names: list[str] | None = None) -> str:
@@ -153,11 +186,3 @@ def arguments_text(case: Case, names: list[str] | None = None) -> str:
     arguments = [f"[{', '.join(entry)}]" if isinstance(entry, list) else str(entry) for entry in grouped]
     arguments += [f"{name}={value!r}" for name, value in case.attrs]
     return ", ".join(arguments)
-
-
-def _loading(case: Case) -> list[str]:
-    source = case.subject.op.source
-    if source.library in loaded_libraries:
-        return [f'oneop.load("{loaded_libraries[source.library][1].path}")']
-    file = source.library.removeprefix("python:")
-    return [f'import runpy; runpy.run_path("{file}")'] if source.library.startswith("python:/") else []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from oneop.runtime.core import core
 from oneop.testing.sbp_shards import RAISED, Call, Sample
+from oneop.testing.source_values import constants_in_code
 
 #: What float inputs are multiplied by: thresholds and constants in an op show at one magnitude and not at another.
 MAGNITUDES = (1.0, 1e-3, 1e4, 1e-7, 1e8)
@@ -104,7 +104,7 @@ def calls_with_other_attrs(call: Call, choices: Mapping[str, Sequence[Any]]) -> 
         elif attr.type == "bool":
             values = [False, True]
         elif attr.type == "string":
-            values = [word for word in _constants_in_code(call.op.name) if isinstance(word, str)]
+            values = [word for word in constants_in_code(call.op.name) if isinstance(word, str)]
         elif is_guessed:
             values = _integers(call, usual)
         elif attr.is_optional:
@@ -138,7 +138,7 @@ def _integers(call: Call, usual: Any) -> list[int]:
         return list(range(1, usual)) if isinstance(usual, int) else []
     compared = [
         constant
-        for constant in _constants_in_code(call.op.name)
+        for constant in constants_in_code(call.op.name)
         if isinstance(constant, int) and abs(constant) <= _LARGEST
     ]
     near = [usual + 1] if isinstance(usual, int) else []
@@ -161,59 +161,3 @@ def _default_of(attr: Any) -> Any:
     if attr.type in _INTEGERS:
         return int(attr.default)
     return str(attr.default).strip("\"'") if attr.type == "string" else attr.default
-
-
-def _constants_in_code(name: str) -> list[str | int]:
-    """Return strings and integers in the code of an op's Python functions: what it compares attributes with.
-
-    Kernels may be registered in other files than the op's, and for an op of C++.
-    """
-    from oneop.authoring.book import definition_of, pages_of
-
-    functions: list[Any] = []
-    definition = definition_of(name)
-    if definition is not None:
-        functions += [rule.function for rule in (definition.infer, definition.check) if rule is not None]
-        functions += [definition.sbp] if definition.sbp is not None else []
-    functions += [kernel.fields.get("function") for page in pages_of(name) for kernel in page.kernels]
-    constants: dict[str | int, None] = {}
-    for function in functions:
-        _collect(function, constants, set())
-    return list(constants)
-
-
-def _collect(function: Any, constants: dict[str | int, None], seen: set[int]) -> None:
-    if id(function) in seen or function is None:
-        return
-    seen.add(id(function))
-    code = getattr(function, "__code__", None)
-    if isinstance(code, CodeType):
-        _collect_code(code, constants)
-        for cell in getattr(function, "__closure__", None) or ():
-            try:
-                content = cell.cell_contents
-            except ValueError:
-                continue
-            if isinstance(content, Callable):  # type: ignore[arg-type]
-                _collect(content, constants, seen)
-            elif isinstance(content, Mapping):
-                constants.update((key, None) for key in content if isinstance(key, str))
-    for inner in ("func", "__wrapped__", "function"):
-        if getattr(function, inner, None) is not None:
-            _collect(getattr(function, inner), constants, seen)
-
-
-def _collect_code(code: CodeType, constants: dict[str | int, None]) -> None:
-    for constant in code.co_consts:
-        if _is_value(constant):
-            constants[constant] = None
-        elif isinstance(constant, (tuple, frozenset)):
-            constants.update((item, None) for item in constant if _is_value(item))
-        elif isinstance(constant, CodeType):
-            _collect_code(constant, constants)
-
-
-def _is_value(constant: Any) -> bool:
-    if isinstance(constant, str):
-        return len(constant) < 40
-    return isinstance(constant, int) and not isinstance(constant, bool)

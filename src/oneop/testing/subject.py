@@ -101,6 +101,11 @@ def hints_of(name: str, hints: Hints) -> Hints:
     )
 
 
+def is_registered(name: str, function: Callable[..., Any]) -> bool:
+    """Tell whether a function is the reference that was registered for an op."""
+    return name in _hints and _hints[name].reference is function
+
+
 def name_of(op: str | Op) -> str:
     """Return the name of an op. Raises `ArgumentError` if it is none."""
     name = op if isinstance(op, str) else getattr(op, "__name__", None)

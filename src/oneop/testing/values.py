@@ -2,7 +2,7 @@
 
 Floating values are odd multiples of 1/64 between -4 and 4. Eight bits hold them, so float64 and bfloat16 have the same
 ones; none is 0, 1 or 0.5, so a numerical derivative does not step over the usual kinks; and as long as there are
-enough of them, no two in a tensor are equal.
+enough of them, no two in a tensor are equal. Other fills have all bits of the mantissa, or other magnitudes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from dataclasses import dataclass
 import torch
 
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
-FILLS = ("plain", "positive", "special")
+FILLS = ("plain", "positive", "special", "full", "large", "tiny")
+#: Of these fills every other value has another magnitude: from, to. Between them are values as in "full".
+_MAGNITUDES = {"large": (8.0, 1000.0), "tiny": (1e-6, 1e-3)}
+_LARGE_INTEGER = 50_000  # its square does not fit into 32 bits
 _GRID = 256
+_OFFSETS = (3, 1, 2, 5)  # elements; no vector is aligned there
 _SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 
 
@@ -50,8 +54,8 @@ class TensorCase:
         text = f"{str(self.dtype).removeprefix('torch.')}{list(self.shape)}"
         return f"{text} {' '.join(notes)}" if notes else text
 
-    def code(self) -> str:
-        """Return the expression that makes it."""
+    def code(self, function: str = "tensor") -> str:
+        """Return the expression that makes the tensor, or with "tensor_case" this recipe."""
         arguments = [f"{self.shape}", f"{self.dtype}"]
         if self.layout != "contiguous":
             arguments.append(f"layout={self.layout!r}")
@@ -63,7 +67,7 @@ class TensorCase:
             arguments.append(f"lane={self.lane}")
         if self.bounds is not None:
             arguments.append(f"bounds={self.bounds}")
-        return f"tensor({', '.join(arguments)})"
+        return f"{function}({', '.join(arguments)})"
 
 
 def tensor(
@@ -82,7 +86,8 @@ def tensor(
         shape: its shape.
         dtype: its dtype.
         layout: "contiguous", "transposed", "strided", "offset" (starts inside its memory) or "expanded" (stride 0).
-        fill: "plain", "positive", or "special" (NaN, infinities and zeros among the values).
+        fill: "plain", "positive", "special" (NaN, infinities and zeros among the values), "full" (all bits of the
+            mantissa), "large" or "tiny" (every other magnitude is 8 to 1000, or 1e-6 to 1e-3; integers to 50,000).
         seed: another number, other values.
         lane: (k, n) takes the k-th of n disjoint sets of values, so that several inputs never have one in common.
         bounds: lowest and highest value, in place of those above.
@@ -94,7 +99,8 @@ def tensor(
         return _values((*shape[:-1], 2 * shape[-1]), dtype, fill, seed, lane, bounds)[..., ::2]
     if layout == "offset":
         count = math.prod(shape)
-        return _values((count + 3,), dtype, fill, seed, lane, bounds)[3:].view(shape)
+        start = _OFFSETS[seed % len(_OFFSETS)]
+        return _values((count + start,), dtype, fill, seed, lane, bounds)[start:].view(shape)
     if layout == "expanded" and shape:
         return _values((1, *shape[1:]), dtype, fill, seed, lane, bounds).expand(shape)
     return _values(shape, dtype, fill, seed, lane, bounds)
@@ -113,7 +119,7 @@ def _values(
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).to(dtype)
     if not dtype.is_floating_point and not dtype.is_complex:
-        low, high = bounds or (0 if not dtype.is_signed else -4, 9)
+        low, high = bounds or (_integer_bounds(dtype) if fill == "large" else (0 if not dtype.is_signed else -4, 9))
         return torch.randint(int(low), max(int(high), int(low)) + 1, shape, generator=generator).to(dtype)
     numbers = _floats(count, generator, lane, fill, bounds)
     if dtype.is_complex:
@@ -133,8 +139,21 @@ def _floats(
         numbers = low + (numbers + 4) / 8 * (high - low)
     elif fill == "positive":
         numbers = numbers.abs()
+    if fill in ("full", *_MAGNITUDES) and bounds is None:
+        # Still on the sides of the grid's cells, so that inputs of several lanes have no value in common.
+        numbers = numbers + (torch.rand(count, generator=generator, dtype=torch.float64) - 0.5) / 128
+    if fill in _MAGNITUDES and bounds is None:
+        low, high = (math.log(end) for end in _MAGNITUDES[fill])
+        every_other = numbers[::2]
+        powers = low + (high - low) * torch.rand(len(every_other), generator=generator, dtype=torch.float64)
+        every_other.copy_(every_other.sign() * powers.exp())
     if fill == "special":
         every_other = numbers[::2]  # so that its neighbours stay ordinary
         special = torch.tensor(_SPECIAL, dtype=torch.float64)
         every_other.copy_(special.repeat(-(-len(every_other) // len(special)))[: len(every_other)])
     return numbers
+
+
+def _integer_bounds(dtype: torch.dtype) -> tuple[int, int]:
+    limits = torch.iinfo(dtype)
+    return max(limits.min, -_LARGE_INTEGER), min(limits.max, _LARGE_INTEGER)

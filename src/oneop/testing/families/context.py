@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import torch
+
+from oneop.testing.accuracy import Statistics
 from oneop.testing.case import Case, Restriction, strategy_of
 from oneop.testing.explore import Exploration, Property, explore, run_all
 from oneop.testing.probe import Domain
-from oneop.testing.report import FAILED, PASSED, SKIPPED, Failure, Outcome, lines_for
+from oneop.testing.report import FAILED, PARTIAL, PASSED, SKIPPED, Failure, Outcome, lines_for
 from oneop.testing.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The op, what it takes, and how much to try."""
+    """The op, what it takes, how much to try, and what the families before found.
+
+    `seconds` are of processor time, so a busy machine tries no less. `failed` names families that failed: a family
+    leaves out what would fail for the same cause. `repeat` is the only call to try, where a failure is repeated.
+    """
 
     subject: Subject
     domain: Domain
     examples: int
     seconds: float
+    repeat: Case | None = None
+    failed: set[str] = field(default_factory=set)
+    accuracy: dict[torch.dtype, Statistics] = field(default_factory=dict)
 
     def explore(self, family: str, wanted: Restriction, holds: Property, *, examples: int | None = None) -> Outcome:
         """Run a property on drawn calls."""
+        if self.repeat is not None:
+            return self.run(family, [], holds)
         strategy = strategy_of(self.domain, wanted)
         exploration = explore(strategy, holds, examples=examples or self.examples, seconds=self.seconds)
         return outcome_of(family, exploration)
 
     def run(self, family: str, cases: list[Case], holds: Property) -> Outcome:
         """Run a property on given calls."""
-        return outcome_of(family, run_all(cases, holds, seconds=self.seconds))
+        chosen = cases if self.repeat is None else [self.repeat]
+        return outcome_of(family, run_all(chosen, holds, seconds=self.seconds))
 
     def output_names(self) -> list[str]:
         """Return names for the results of a call: outputs, changed inputs, and more for lists of them."""
@@ -47,12 +60,15 @@ def outcome_of(family: str, exploration: Exploration) -> Outcome:
         return failed(family, exploration.broken.message, exploration.case, exploration.broken.lines)
     if exploration.count == 0:
         return Outcome(family=family, status=SKIPPED, note="no call that it applies to")
+    if exploration.left_out:
+        note = f"out of time: {exploration.left_out} more calls were not tried"
+        return Outcome(family=family, status=PARTIAL, cases=exploration.count, note=note)
     return Outcome(family=family, status=PASSED, cases=exploration.count)
 
 
 def failed(family: str, message: str, case: Case, lines: tuple[str, ...] = ()) -> Outcome:
     """Return a failure with the lines that reproduce it."""
-    failure = Failure(message=message, case=str(case), reproduce=lines_for(case, lines))
+    failure = Failure(message=message, case=str(case), reproduce=lines_for(case, family, lines))
     return Outcome(family=family, status=FAILED, failure=failure)
 
 

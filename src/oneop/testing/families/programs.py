@@ -11,13 +11,13 @@ from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import Broken, NotForThis, first_lines
 from oneop.testing.families.context import Context
 from oneop.testing.families.gradients import differentiable, floating, obstacle
-from oneop.testing.probe import DEFAULT
+from oneop.testing.probe import usual_attrs
 from oneop.testing.report import Outcome
 
 
 def _samples(context: Context, sizes: tuple[int, ...]) -> list[Case]:
     """Return one call of the largest template for the first two kinds of calls, in the given sizes."""
-    attrs = tuple((name, values[0]) for name, values in context.domain.attrs.items() if values and values[0] != DEFAULT)
+    attrs = usual_attrs(context.domain)
     cases = []
     for choice in context.domain.choices[:2]:
         templates = sorted(choice.templates, key=lambda template: abs(len(template.symbols) - 2))

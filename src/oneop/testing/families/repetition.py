@@ -12,7 +12,8 @@ from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_same, same_bits
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.context import Context, skipped
-from oneop.testing.families.layouts import large_shapes
+from oneop.testing.families.sizes import large_shapes
+from oneop.testing.probe import usual_attrs
 from oneop.testing.report import Outcome
 
 THREADS, ROUNDS, ELEMENTS = 4, 4, 300_000
@@ -32,8 +33,23 @@ def determinism(context: Context) -> Outcome:
             assert_same(
                 first, case.run(case.make()), "the same call gives another result when repeated", context.output_names()
             )
+        _looks_at_values(context, case)
 
     return context.explore("determinism", Restriction(), holds)
+
+
+def _looks_at_values(context: Context, case: Case) -> None:
+    """Tensors that get other values in place give other results: a kernel must not know them by their address."""
+    if any(arg.is_mutable for arg in context.subject.op.inputs):
+        return
+    tensors, others = case.make(), case.like(seed=7).make()
+    if any(0 in tensor.stride() for tensor in tensors):
+        return
+    case.run(tensors)
+    for tensor, other in zip(tensors, others, strict=True):
+        tensor.copy_(other)
+    what = "tensors whose values were changed in place give another result than new ones with these values"
+    assert_same(case.run(others), case.run(tensors), what, context.output_names())
 
 
 def threads(context: Context) -> Outcome:
@@ -41,8 +57,7 @@ def threads(context: Context) -> Outcome:
     cases = []
     for choice in context.domain.choices[:2]:
         for shapes in large_shapes(context, choice, ELEMENTS)[:1]:
-            attrs = tuple((name, values[0]) for name, values in context.domain.attrs.items() if values[0] != "default")
-            cases.append(make_case(context.domain, choice, shapes, attrs))
+            cases.append(make_case(context.domain, choice, shapes, usual_attrs(context.domain)))
     if not cases:
         return skipped("threads", "no call that it applies to")
     return context.run("threads", cases, lambda case: _holds(context, case))

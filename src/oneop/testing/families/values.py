@@ -1,0 +1,102 @@
+"""Magnitudes, full mantissas, and each value of each attribute, for each kind of call."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from oneop.testing.case import Case, is_taken, make_case
+from oneop.testing.explore import Broken, NotForThis
+from oneop.testing.families.agreement import kernels_agree, reference_agrees
+from oneop.testing.families.context import Context, skipped
+from oneop.testing.probe import DEFAULT, usual_attrs
+from oneop.testing.report import Outcome
+
+FILLS = ("full", "large", "tiny")
+#: Results of float64 with so few elements may have few bits by chance.
+_LEAST_ELEMENTS = 8
+
+
+def values(context: Context) -> Outcome:
+    """Large, tiny and full values, and every value of every attribute, give what the reference or float64 gives."""
+    cases = [*_cases_of_fills(context), *_cases_of_attributes(context)]
+
+    def holds(case: Case) -> None:
+        comparisons: list[Callable[[], None]] = [lambda: _has_all_bits(case)]
+        if context.subject.hints.reference is not None:
+            comparisons.append(lambda: reference_agrees(context, case))
+        comparisons.append(lambda: kernels_agree(context, case))
+        compared = 0
+        for compare in comparisons:
+            with contextlib.suppress(NotForThis):
+                _refusing(case, compare)
+                compared += 1
+        if not compared:
+            raise NotForThis
+
+    outcome = context.run("values", cases, holds)
+    return outcome if outcome.cases or outcome.failure else skipped("values", "nothing to compare with")
+
+
+def _refusing(case: Case, compare: Callable[[], None]) -> None:
+    """Compare; an op may refuse values of another magnitude than usual."""
+    try:
+        compare()
+    except (Broken, NotForThis):
+        raise
+    except Exception:
+        if case.tensors and case.tensors[0].fill in ("large", "tiny"):
+            raise NotForThis from None
+        raise
+
+
+def _cases_of_fills(context: Context) -> list[Case]:
+    cases = []
+    for choice in context.domain.choices:
+        for template in sorted(choice.templates, key=lambda template: abs(len(template.symbols) - 2))[:2]:
+            sizes = {symbol: (5, 17, 3)[i % 3] for i, symbol in enumerate(template.symbols)}
+            for fill in FILLS:
+                cases.append(
+                    make_case(
+                        context.domain, choice, template.shapes(sizes), usual_attrs(context.domain), fill=fill, seed=5
+                    )
+                )
+    return cases
+
+
+def _cases_of_attributes(context: Context) -> list[Case]:
+    """Return calls in which one attribute after the other has each of its values, on the template with most axes."""
+    usual = dict(usual_attrs(context.domain))
+    cases = []
+    for choice in context.domain.choices:
+        template = max(choice.templates, key=lambda template: len(template.symbols) - 9 * (len(template.symbols) > 4))
+        sizes = {symbol: (3, 4, 2, 3)[i % 4] for i, symbol in enumerate(template.symbols)}
+        plain = make_case(context.domain, choice, template.shapes(sizes), tuple(usual.items()), fill="full")
+        for name, tried in context.domain.attrs.items():
+            for value in tried:
+                if value is DEFAULT or repr(usual.get(name)) == repr(value):
+                    continue
+                case = replace(plain, attrs=tuple({**usual, name: value}.items()))
+                if is_taken(case):
+                    cases.append(case)
+    return cases
+
+
+def _has_all_bits(case: Case) -> None:
+    """Float64 results of full float64 inputs have more bits than float32, unless they have few anyway."""
+    floating = [recipe for recipe in case.tensors if recipe.dtype.is_floating_point]
+    if case.subject.is_random or case.subject.hints.reference is not None:
+        raise NotForThis
+    if not floating or any(recipe.dtype != torch.float64 or recipe.fill != "full" for recipe in floating):
+        raise NotForThis
+    for result in case.run(case.make()):
+        if result.dtype != torch.float64 or result.numel() < _LEAST_ELEMENTS:
+            continue
+        numbers = result[result.isfinite()]
+        mantissas = torch.frexp(numbers).mantissa * 2.0**16
+        has_some = int((mantissas != mantissas.round()).sum()) * 2 > result.numel()
+        if has_some and torch.equal(numbers.float().double(), numbers):
+            raise Broken("results of float64 have the 24 bits of float32 only: the kernel computes in float")

@@ -1,0 +1,89 @@
+"""Values that an op's code compares attributes with: strings and integers in its Python functions and C++ sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from oneop.registry import OpDef
+
+_WORD = re.compile(r'"([A-Za-z_][A-Za-z0-9_.-]{0,30})"')
+_ENVIRONMENT = re.compile(r"(?:getenv\(|environ\.get\(|environ\[)\s*[\"']([A-Za-z_][A-Za-z0-9_]*)[\"']")
+
+
+def words_in_sources(op: OpDef) -> list[str]:
+    """Return the string literals in the files of an op and its kernels, other than names of the op itself."""
+    known = {op.name, *(arg.name for arg in (*op.inputs, *op.outputs)), *(attr.name for attr in op.attrs)}
+    return [word for word in dict.fromkeys(_search(op, _WORD)) if word not in known]
+
+
+def environment_variables(op: OpDef) -> list[str]:
+    """Return the environment variables that the files of an op and its kernels name."""
+    return list(dict.fromkeys(_search(op, _ENVIRONMENT)))
+
+
+def _search(op: OpDef, pattern: re.Pattern[str]) -> Iterable[str]:
+    files = dict.fromkeys([op.source.file, *(kernel.source.file for kernel in op.kernels)])
+    for file in files:
+        path = Path(file)
+        if path.is_file() and path.stat().st_size < 1 << 20:
+            yield from pattern.findall(path.read_text(errors="replace"))
+
+
+def constants_in_code(name: str) -> list[str | int]:
+    """Return strings and integers in the code of an op's Python functions: what it compares attributes with.
+
+    Kernels may be registered in other files than the op's, and for an op of C++.
+    """
+    from oneop.authoring.book import definition_of, pages_of
+
+    functions: list[Any] = []
+    definition = definition_of(name)
+    if definition is not None:
+        functions += [rule.function for rule in (definition.infer, definition.check) if rule is not None]
+        functions += [definition.sbp] if definition.sbp is not None else []
+    functions += [kernel.fields.get("function") for page in pages_of(name) for kernel in page.kernels]
+    constants: dict[str | int, None] = {}
+    for function in functions:
+        _collect(function, constants, set())
+    return list(constants)
+
+
+def _collect(function: Any, constants: dict[str | int, None], seen: set[int]) -> None:
+    if id(function) in seen or function is None:
+        return
+    seen.add(id(function))
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        _collect_code(code, constants)
+        for cell in getattr(function, "__closure__", None) or ():
+            try:
+                content = cell.cell_contents
+            except ValueError:
+                continue
+            if isinstance(content, Callable):  # type: ignore[arg-type]
+                _collect(content, constants, seen)
+            elif isinstance(content, Mapping):
+                constants.update((key, None) for key in content if isinstance(key, str))
+    for inner in ("func", "__wrapped__", "function"):
+        if getattr(function, inner, None) is not None:
+            _collect(getattr(function, inner), constants, seen)
+
+
+def _collect_code(code: CodeType, constants: dict[str | int, None]) -> None:
+    for constant in code.co_consts:
+        if _is_value(constant):
+            constants[constant] = None
+        elif isinstance(constant, (tuple, frozenset)):
+            constants.update((item, None) for item in constant if _is_value(item))
+        elif isinstance(constant, CodeType):
+            _collect_code(constant, constants)
+
+
+def _is_value(constant: Any) -> bool:
+    if isinstance(constant, str):
+        return len(constant) < 40
+    return isinstance(constant, int) and not isinstance(constant, bool)
