@@ -196,6 +196,9 @@ def _not_run(context: Context, family: str) -> Outcome | None:
     """Return why a family is not run, or None."""
     if context.subject.is_random and family in COMPARE_CALLS:
         return skipped(family, "the op is random: no two calls of it are compared")
+    op = context.subject.op
+    if not op.outputs and not any(arg.is_mutable for arg in op.inputs) and family in {*COMPARE_CALLS, "determinism"}:
+        return skipped(family, "the op has no results to compare")
     for cause, (implied, meaning) in IMPLIED.items():
         if cause in context.failed and family in implied:
             return skipped(family, f"not run: {meaning}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,8 @@ DEFAULT = _LeftOut()
 _DTYPES = {
     dtype.name: getattr(torch, dtype.name) for dtype in DTYPES if not dtype.name.startswith(("float8", "complex32"))
 }
+#: Processor time for asking which shapes go together; what was found by then is used.
+_SECONDS = 10.0
 _GUESSES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64)
 
 
@@ -86,6 +89,7 @@ def find_domain(subject: Subject, device: str = "cpu", dtype: torch.dtype | None
         raise ArgumentError(
             f'op "{subject.name}": found no call that it takes on {device}\n'
             f"  tried the dtypes of its kernels, usual shapes, and {_attrs_text(base)}\n"
+            f"  the last one was refused: {probe.refusal}\n"
             f"  say some: oneop.testing.check(op, shapes=[[(2, 3), (3,)]], attrs={{...}})\n"
             f"  defined at {subject.op.source}"
         )
@@ -103,6 +107,9 @@ class _Probe:
         self.subject = subject
         self.device = device
         self.dtype = dtype  # that some input of every choice has
+        self.refusal = ""  # what inference said last
+        self.ends = time.process_time() + _SECONDS
+        self.known: dict[object, list[Template]] = {}
 
     def infer(
         self, counts: Sequence[int], dtypes: Sequence[torch.dtype], shapes: Sequence[Shape], attrs: Mapping[str, Any]
@@ -113,7 +120,8 @@ class _Probe:
         try:
             grouped = group_tensors(self.subject, counts, tensors)
             results = self.subject.call_overload(grouped, {**attrs, **extra})
-        except Exception:
+        except Exception as error:
+            self.refusal = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             return None
         flat = [results] if isinstance(results, torch.Tensor) else list(results or [])
         return [tuple(result.shape) for result in flat]
@@ -137,9 +145,14 @@ class _Probe:
         if self.subject.hints.shapes:
             hinted = [shapes for shapes in self.subject.hints.shapes if len(shapes) == len(dtypes)]
             return [Template(tuple(tuple(str(size) for size in shape) for shape in shapes)) for shapes in hinted]
-        return find_templates(
-            self.subject.infer_kind(), len(dtypes), lambda shapes: self.infer(counts, dtypes, shapes, attrs)
-        )
+        key = (counts, dtypes, repr(attrs))
+        if key not in self.known:
+            if time.process_time() > self.ends and any(self.known.values()):
+                return []
+            self.known[key] = find_templates(
+                self.subject.infer_kind(), len(dtypes), lambda shapes: self.infer(counts, dtypes, shapes, attrs)
+            )
+        return self.known[key]
 
     def kernel_takes(
         self,
@@ -230,11 +243,12 @@ class _Probe:
 def _arities(subject: Subject) -> list[tuple[int, ...]]:
     """Return how many tensors each input may have: all of them, and without the optional ones."""
     full = tuple(max(arg.count, 1) for arg in subject.op.inputs)
-    more = tuple(
-        count + 1 if arg.count_is_minimum else count for arg, count in zip(subject.op.inputs, full, strict=True)
-    )
+    longer = [
+        tuple(count + by if arg.count_is_minimum else count for arg, count in zip(subject.op.inputs, full, strict=True))
+        for by in (1, 3)
+    ]
     least = tuple(0 if arg.is_optional else count for arg, count in zip(subject.op.inputs, full, strict=True))
-    return list(dict.fromkeys([full, more, least]))
+    return list(dict.fromkeys([full, *longer, least]))
 
 
 def _dtype_combinations(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Shape = tuple[int, ...]
 #: Shapes of the results for shapes of the inputs, or None where inference refuses.
@@ -24,9 +24,10 @@ _SIZES = dict(zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=Tru
 
 @dataclass(frozen=True)
 class Template:
-    """The axes of each input tensor. An axis that is a number is always of that size."""
+    """The axes of each input tensor. An axis that is a number is always of that size, others a multiple of `step`."""
 
     axes: tuple[tuple[str, ...], ...]
+    step: int = 1
 
     @property
     def symbols(self) -> list[str]:
@@ -35,13 +36,28 @@ class Template:
 
     def shapes(self, sizes: Mapping[str, int]) -> list[Shape]:
         """Return the shapes for these sizes."""
-        return [tuple(int(axis) if axis.isdigit() else sizes[axis] for axis in axes) for axes in self.axes]
+        return [tuple(int(axis) if axis.isdigit() else self.step * sizes[axis] for axis in axes) for axes in self.axes]
 
 
 def find_templates(kind: str, count: int, infer: Infer) -> list[Template]:
-    """Return the templates of an op with `count` input tensors; `kind` is that of its inference."""
+    """Return the templates of an op with `count` input tensors; `kind` is that of its inference.
+
+    Where inference takes none, it may want even sizes: that is tried next.
+    """
     if count == 0:
         return [Template(())]
+    templates = _find(kind, count, infer)
+    if any(template.symbols for template in templates):
+        return templates
+
+    def infer_halves(shapes: Sequence[Shape]) -> Sequence[Shape] | None:
+        results = infer([tuple(2 * size for size in shape) for shape in shapes])
+        return None if results is None else [tuple(size // 2 for size in result) for result in results]
+
+    return templates + [replace(template, step=2) for template in _find(kind, count, infer_halves) if template.symbols]
+
+
+def _find(kind: str, count: int, infer: Infer) -> list[Template]:
     if "->" in kind:
         return [template for template in _from_text(kind, count) if _accepts(template, infer)]
     same = [
@@ -110,10 +126,10 @@ def _from_text(kind: str, count: int) -> Iterator[Template]:
 def _search(count: int, infer: Infer) -> Iterator[Template]:
     """Yield templates that inference takes and that are believed, the most general first."""
     ends = time.monotonic() + _SECONDS
-    most_rank = 4 if count == 1 else 3
+    most_rank, most_axes = (4, 8) if count <= 2 else (3, 6)
     templates: list[Template] = []
     for ranks in sorted(itertools.product(range(most_rank + 1), repeat=count), key=sum):
-        if sum(ranks) > 6:
+        if sum(ranks) > most_axes:
             continue
         for letters in sorted(_partitions(sum(ranks)), key=lambda letters: -len(set(letters))):
             rest = iter(letters)

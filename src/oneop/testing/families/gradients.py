@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch.autograd.gradcheck import GradcheckError
 
 from oneop.errors import GradientNotFoundError
+from oneop.testing.accuracy import NARROW, widened
 from oneop.testing.case import Case, Restriction
-from oneop.testing.compare import assert_close, number
+from oneop.testing.compare import assert_close, largest_value, number
 from oneop.testing.explore import Broken, Enough, NotForThis
 from oneop.testing.families.agreement import call_reference
 from oneop.testing.families.context import Context, skipped
-from oneop.testing.report import MISSING, Outcome, call_text
+from oneop.testing.report import FAILED, MISSING, Outcome, call_text
 
 MOST_ELEMENTS = 24
 WANTED = Restriction(sizes=(2, 1, 3), most_elements=MOST_ELEMENTS)
@@ -76,9 +78,41 @@ def gradient(context: Context) -> Outcome:
     wanted = Restriction(sizes=WANTED.sizes, dtypes=(torch.float64,) if wide else (torch.float32,))
     check = _check_wide if wide else _check_narrow
     try:
-        return context.explore("gradient", wanted, lambda case: check(context, case), examples=12)
+        outcome = context.explore("gradient", wanted, lambda case: check(context, case), examples=12)
+        if outcome.status in (FAILED, MISSING) or not wide:
+            return outcome
+        narrow = Restriction(sizes=WANTED.sizes, dtypes=NARROW)
+        other = context.explore("gradient", narrow, lambda case: _narrow_agrees(context, case), examples=12)
     except GradientNotFoundError as error:
         return Outcome(family="gradient", status=MISSING, note=str(error).splitlines()[0])
+    return other if other.status == FAILED else replace(outcome, cases=outcome.cases + other.cases)
+
+
+def _narrow_agrees(context: Context, case: Case) -> None:
+    """The gradient of a narrow dtype is that of float64 for the same numbers, as far as the dtype goes."""
+    if not any(recipe.dtype in NARROW for recipe in case.tensors) or context.subject.is_random:
+        raise NotForThis
+    tensors = inputs_with_grad(case)
+    wide = [widened(tensor).requires_grad_(tensor.requires_grad) for tensor in tensors]
+    dtypes = tuple(tensor.dtype for tensor in wide)
+    if not any(choice.dtypes == dtypes and choice.counts == case.counts for choice in context.domain.choices):
+        raise NotForThis
+    sides = []
+    for inputs in (wide, tensors):
+        results = [result for result in floating(case.run(inputs)) if result.requires_grad]
+        if not results or not all(bool(result.isfinite().all()) for result in results):
+            raise NotForThis
+        weights = [_weights(result, number) for number, result in enumerate(results)]
+        leaves = [tensor for tensor in inputs if tensor.requires_grad]
+        sides.append(torch.autograd.grad(results, leaves, weights, allow_unused=True))
+    names = [name for name, tensor in zip(case.names(), tensors, strict=True) if tensor.requires_grad]
+    dtype = str(min((t.dtype for t in tensors if t.dtype in NARROW), key=str)).removeprefix("torch.")
+    for name, expected, actual in zip(names, *sides, strict=True):
+        if (expected is None) != (actual is None):
+            raise Broken(f"the gradient of {name} is there in one of {dtype} and float64 only")
+        if expected is not None and actual is not None and bool(expected.isfinite().all()):
+            what = f"the gradient in {dtype} differs from that in float64"
+            assert_close([expected], [actual], what, [name], scale=largest_value(tensors), check_dtype=False)
 
 
 def _check_wide(context: Context, case: Case) -> None:

@@ -9,6 +9,7 @@ import torch
 from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import Broken, NotForThis, first_lines
+from oneop.testing.families.aliases import assert_own_memory
 from oneop.testing.families.context import Context
 from oneop.testing.families.gradients import differentiable, floating, obstacle
 from oneop.testing.probe import usual_attrs
@@ -79,7 +80,7 @@ def compiled(context: Context) -> Outcome:
         torch._dynamo.reset()
         function = torch.compile(
             lambda *tensors: tuple(
-                case.run([tensor + 0 if tensor.dtype.is_floating_point else tensor for tensor in tensors])
+                case.run([tensor + 0 if tensor.dtype.is_floating_point else tensor.clone() for tensor in tensors])
             ),
             backend="aot_eager",
             fullgraph=True,
@@ -87,8 +88,19 @@ def compiled(context: Context) -> Outcome:
         other = _other_size(context, case)
         for sample in [case, *([other] if other is not None else [])]:
             _compare(context, sample, function, "compiled")
+        _shares_nothing(context, case)
 
     return context.run("compile", _samples(context, (3, 2)), holds)
+
+
+def _shares_nothing(context: Context, case: Case) -> None:
+    """Results of a compiled call have memory of their own, as those of an eager one."""
+    if any(arg.is_mutable for arg in context.subject.op.inputs):
+        return
+    torch._dynamo.reset()
+    function = torch.compile(lambda *tensors: tuple(case.run(tensors)), backend="aot_eager", fullgraph=True)
+    tensors = case.make()
+    assert_own_memory(function(*tensors), tensors)
 
 
 def _other_size(context: Context, case: Case) -> Case | None:
@@ -99,9 +111,6 @@ def _other_size(context: Context, case: Case) -> Case | None:
 
 
 def _compare(context: Context, case: Case, function: Any, what: str) -> None:
-    mutable = any(arg.is_mutable for arg in context.subject.op.inputs)
-    if mutable:
-        raise NotForThis
     tensors, own = _inputs(context, case), _inputs(context, case)
     expected = case.run(tensors)
     actual = list(function(*own))
@@ -153,11 +162,12 @@ def job(context: Context) -> Outcome:
     def holds(case: Case) -> None:
         from oneop.jobs.graph import compile_job
 
-        if any(arg.is_mutable for arg in context.subject.op.inputs) or not case.tensors:
+        if not case.tensors:
             raise NotForThis
+        is_mutable = any(arg.is_mutable for arg in context.subject.op.inputs)
 
         def alone(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return tuple(case.run(tensors))
+            return tuple(case.run([tensor.clone() for tensor in tensors] if is_mutable else tensors))
 
         def in_between(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
             made = [tensor * 0.5 if tensor.dtype.is_floating_point else tensor for tensor in tensors]
