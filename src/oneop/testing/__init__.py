@@ -9,8 +9,8 @@ explore.py    running a property over calls, and the smallest call that breaks i
 compare.py    results side by side
 accuracy.py   how far a result may be from the reference, derived from dtype, inputs and reference
 guards.py     running one kernel between red zones
-unmapped.py   buffers beside memory that is not there
-isolation.py  calls in a child process
+unmapped.py, cuda_unmapped.py  buffers beside memory that is not there
+isolation.py, cuda_child.py    calls in a child process
 families/     what is verified, one family of checks a file
 checker.py    all families for one op
 report.py, loading.py, repeating.py  what was found, and programs that reproduce it
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from oneop.testing.dual import autotest as autotest
     from oneop.testing.guards import run_kernel as run_kernel
     from oneop.testing.repeating import repeat as repeat
+    from oneop.testing.repeating import repeated_case as repeated_case
     from oneop.testing.repeating import tensor_case as tensor_case
     from oneop.testing.report import CheckReport as CheckReport
     from oneop.testing.sbp_proof import SbpReport as SbpReport
@@ -55,6 +56,7 @@ _LATER = {
     "pytest_params": "checker",
     "reference": "subject",
     "repeat": "repeating",
+    "repeated_case": "repeating",
     "run_gradients": "two_gradients",
     "run_kernel": "guards",
     "tensor": "values",
@@ -86,6 +88,7 @@ __all__ = [
     "pytest_params",
     "reference",
     "repeat",
+    "repeated_case",
     "run_gradients",
     "run_kernel",
     "tensor",

@@ -90,8 +90,8 @@ def _nudged(tensor: torch.Tensor, dtype: torch.dtype, number: int, seed: int) ->
     if not tensor.is_floating_point() or tensor.dtype == dtype:
         return nudged(tensor, number, seed)
     generator = torch.Generator().manual_seed(1000 * number + seed)
-    steps = torch.randint(-3, 4, tensor.shape, generator=generator).to(tensor.device)
-    return tensor + tensor * (steps * torch.finfo(dtype).eps).to(tensor.dtype)
+    steps = torch.randint(-3, 4, tensor.shape, generator=generator)
+    return tensor + tensor * (steps * torch.finfo(dtype).eps).to(tensor)
 
 
 def _bound(
@@ -153,7 +153,7 @@ def _equal(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 @dataclass(kw_only=True)
 class Statistics:
-    """Errors of floating results, in units of eps times the size of the result and its spread."""
+    """Errors of floating results, in units of eps times the size of the result."""
 
     count: int = 0
     largest: float = 0.0
@@ -177,6 +177,20 @@ class Statistics:
         ends = torch.tensor(self.ENDS[:-1], dtype=torch.float64)
         counts = torch.bucketize(errors.cpu(), ends).bincount(minlength=len(self.ENDS)).tolist()
         self.histogram = [a + b for a, b in zip(self.histogram or [0] * len(self.ENDS), counts, strict=True)]
+
+    def __str__(self) -> str:
+        """Return `at most 1.2 eps, 99% within 0.5`."""
+        return f"at most {self.largest:.2g} eps, 99% within {self.p99:.2g},"
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON can hold it."""
+        classes = [f"<= {end:g}" for end in self.ENDS[:-1]] + ["more"]
+        return {
+            "results": self.count,
+            "max_eps": self.largest,
+            "p99_eps": self.p99,
+            "histogram": dict(zip(classes, self.histogram or [], strict=False)),
+        }
 
     @property
     def p99(self) -> float:

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,14 @@ from oneop.testing.families import (
     programs,
     repetition,
     sizes,
+    streams,
     transforms,
     values,
 )
 from oneop.testing.families.context import Context, Family, skipped
 from oneop.testing.probe import Choice, Domain, find_domain
 from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
-from oneop.testing.subject import Bounds, Hints, make_hints, name_of, subject_of
+from oneop.testing.subject import Bounds, Hints, Subject, make_hints, name_of, subject_of
 from oneop.testing.templates import Template
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ FAMILIES: dict[str, Family] = {
     "environment": environment.environment,
     "leaks": leaks.leaks,
     "threads": repetition.threads,
+    "streams": streams.streams,
     "gradient": gradients.gradient,
     "second gradient": gradients.second_gradient,
     "graph gradient": gradients.graph_gradient,
@@ -72,6 +75,22 @@ FAMILIES: dict[str, Family] = {
     "sbp": placement.sbp,
     "devices": placement.devices,
 }
+#: Those that run once more on the GPU, where an op has kernels for it and there is a GPU.
+ON_CUDA = (
+    "memory",
+    "inference",
+    "determinism",
+    "kernels",
+    "reference",
+    "values",
+    "layouts",
+    "sizes",
+    "special values",
+    "aliases",
+    "streams",
+    "gradient",
+    "second gradient",
+)
 #: Those that compare calls which draw random numbers in different ways.
 COMPARE_CALLS = {
     "kernels",
@@ -82,6 +101,7 @@ COMPARE_CALLS = {
     "aliases",
     "environment",
     "threads",
+    "streams",
     "vmap",
     "compile",
     "export",
@@ -163,23 +183,54 @@ def run_check(
     _need_hypothesis()
     subject = subject_of(op, hints)
     outcomes: list[Outcome] = []
+    runs = [(device, family) for device in _devices_of(subject, case) for family in wanted if _runs_on(device, family)]
+    contexts: dict[str, Context] = {}
     with _quiet():
-        try:
-            domain = _domain_of(case) if case is not None else find_domain(subject)
-            context = Context(subject=subject, domain=domain, examples=examples, seconds=8.0, repeat=case)
-        except ArgumentError as error:
-            failure = Failure(message=str(error), case="", reproduce=())
-            outcomes.append(Outcome(family="inputs", status=FAILED, failure=failure))
-            wanted = []
-        for number, family in enumerate(wanted):
+        for number, (device, family) in enumerate(runs):
             if progress is not None:
-                progress(subject.name, family, number, len(wanted))
-            outcomes.append(_not_run(context, family) or _run_family(context, family))
-            if outcomes[-1].status == FAILED:
+                progress(subject.name, _title(device, family), number, len(runs))
+            if device not in contexts:
+                try:
+                    domain = _domain_of(case) if case is not None else find_domain(subject, device)
+                except ArgumentError as error:
+                    failure = Failure(message=str(error), case="", reproduce=())
+                    outcomes.append(Outcome(family=_title(device, "inputs"), status=FAILED, failure=failure))
+                    break
+                contexts[device] = Context(subject=subject, domain=domain, examples=examples, seconds=8.0, repeat=case)
+            context = contexts[device]
+            outcome = _not_run(context, family) or _run_family(context, family)
+            outcomes.append(replace(outcome, family=_title(device, family)))
+            if outcome.status == FAILED:
                 context.failed.add(family)
     if progress is not None:
-        progress(subject.name, "", len(wanted), len(wanted))
-    return CheckReport(op=subject.op, outcomes=tuple(outcomes), seconds=time.monotonic() - started, strict=strict)
+        progress(subject.name, "", len(runs), len(runs))
+    accuracy = {device: context.accuracy for device, context in contexts.items() if context.accuracy}
+    return CheckReport(
+        op=subject.op,
+        outcomes=tuple(outcomes),
+        seconds=time.monotonic() - started,
+        strict=strict,
+        accuracy=accuracy,
+        by_author=hints.rtol is not None or hints.atol is not None,
+    )
+
+
+def _devices_of(subject: Subject, case: Case | None) -> list[str]:
+    """Return the devices to check an op on: those it has kernels for, the GPU if there is one."""
+    if case is not None:
+        return [case.device]
+    has_gpu = bool(subject.kernels("cuda")) and torch.cuda.is_available() and not subject.op.cpu_only
+    names = [kernel.device for kernel in subject.op.kernels]
+    on_cpu = not names or any(name in ("cpu", "any") for name in names) or not has_gpu
+    return ["cpu"] * on_cpu + ["cuda"] * has_gpu
+
+
+def _runs_on(device: str, family: str) -> bool:
+    return family in ON_CUDA if device == "cuda" else family != "streams"
+
+
+def _title(device: str, family: str) -> str:
+    return family if device == "cpu" else f"{family} on {device}"
 
 
 def _domain_of(case: Case) -> Domain:

@@ -118,7 +118,7 @@ def difference(name: str, expected: torch.Tensor, actual: torch.Tensor) -> str:
     apart = ~((left == right) | (left.isnan() & right.isnan()))
     gaps = torch.where(apart, (left - right).abs().nan_to_num(nan=math.inf, posinf=math.inf), 0.0)
     place = int(gaps.argmax())
-    index = [int(i) for i in torch.unravel_index(torch.tensor(place), expected.shape)] if expected.ndim else []
+    index = [int(i) for i in torch.unravel_index(torch.tensor(place), tuple(expected.shape))] if expected.ndim else []
     at = f"{name}[{', '.join(map(str, index))}]" if index else name
     values = [number(tensor.flatten()[place].item()) for tensor in (actual, expected)]
     count = f"{int(apart.sum())} of {expected.numel()} elements differ"

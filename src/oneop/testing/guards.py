@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.runtime.core import core
+from oneop.testing.case import Case
 from oneop.testing.compare import number
 from oneop.testing.explore import Broken
 from oneop.testing.subject import Hints, Subject, subject_of
-from oneop.testing.unmapped import make_flush
+from oneop.testing.unmapped import MakeFlush, make_flush
 
 if TYPE_CHECKING:
     from oneop._core import Op
@@ -30,6 +31,7 @@ GUARD = 4096  # bytes on each side; a multiple of every alignment
 PATTERNS = (random.randrange(0x11, 0x7F), random.randrange(0x81, 0xFF), 0xFF)
 #: How long memory is watched after a call returned.
 LATE_SECONDS = 0.05
+_FAR = 2048  # bytes
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ class Buffer:
         return (-1, GUARD - 1 - int(touched[-1])) if touched.numel() else None
 
 
-def make_buffer(like: torch.Tensor, pattern: int, *, copy: bool) -> Buffer:
+def make_buffer(like: torch.Tensor, pattern: int, *, copy: bool, device: str = "cpu") -> Buffer:
     """Return a buffer for a tensor of the same shape, dtype and strides, with its values if `copy`."""
     span = _span(like)
     size = span * like.element_size()
     padded = -(-size // 16) * 16  # views of a dtype must begin at a multiple of its size
-    raw = torch.full((GUARD + padded + GUARD,), pattern, dtype=torch.uint8)
+    raw = torch.full((GUARD + padded + GUARD,), pattern, dtype=torch.uint8, device=device)
     raw = raw[: GUARD + size + GUARD]
     return Buffer(raw, _tensor_on(raw[GUARD : GUARD + size], like, span, copy=copy), pattern)
 
@@ -72,14 +74,22 @@ def _tensor_on(memory: torch.Tensor, like: torch.Tensor, span: int, *, copy: boo
     return inside.as_strided(like.shape, like.stride(), inside.storage_offset()) if span else inside.view(like.shape)
 
 
-def make_flush_buffer(like: torch.Tensor, pattern: int, *, copy: bool, at_end: bool, slack: int = 0) -> Buffer:
+def make_flush_buffer(
+    like: torch.Tensor, pattern: int, *, copy: bool, at_end: bool, slack: int = 0, make: MakeFlush = make_flush
+) -> Buffer:
     """Return a buffer that lies directly before or behind memory that is not there, or `slack` bytes away from it."""
     span = _span(like)
     size = span * like.element_size()
-    memory = make_flush(size + slack, at_end=at_end)
+    memory = make(size + slack, at_end=at_end)
     memory.fill_(pattern)
     raw = memory[:size] if at_end else memory[slack:]
     return Buffer(raw, _tensor_on(raw, like, span, copy=copy), pattern)
+
+
+def device_of(inputs: Sequence[Any]) -> str:
+    """Return where the inputs of a call are: "cpu" or "cuda"."""
+    flat = [tensor for value in inputs for tensor in (value if isinstance(value, (list, tuple)) else [value])]
+    return next((tensor.device.type for tensor in flat if isinstance(tensor, torch.Tensor)), "cpu")
 
 
 MakeBuffer = Callable[[torch.Tensor, bool], Buffer]
@@ -105,7 +115,7 @@ class GuardedRun:
 def run_guarded(
     subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], *, watch: float = 0.0
 ) -> list[torch.Tensor]:
-    """Run the kernel at this place of the op's list, on the CPU, and return its outputs.
+    """Run the kernel at this place of the op's list, where its inputs are, and return its outputs.
 
     `inputs` has one entry for each input argument. Memory is watched for `watch` seconds after the call. Raises
     `Broken` if the kernel writes or reads what it must not.
@@ -127,9 +137,12 @@ def run_guarded(
 def _run_once(
     subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], pattern: int, watch: float
 ) -> GuardedRun:
+    device = device_of(inputs)
     results, buffers, overrun = run_in_buffers(
-        subject, kernel, inputs, attrs, lambda like, copy: make_buffer(like, pattern, copy=copy)
+        subject, kernel, inputs, attrs, lambda like, copy: make_buffer(like, pattern, copy=copy, device=device)
     )
+    if device != "cpu":
+        torch.cuda.current_stream().synchronize()  # and no other stream: a kernel must not need that
     where = f"the kernel at {subject.op.kernels[kernel].source}"
     _check_guards(subject, where, buffers, overrun)
     if watch:
@@ -162,13 +175,38 @@ def run_in_buffers(
     return results, Buffers(inputs=tuple(placed), outputs=tuple(outputs), tmp=tmp), run.overrun
 
 
+@dataclass(frozen=True)
+class FlushCall:
+    """A kernel on buffers beside unmapped memory, or with the `only`-th buffer there and the others far from it."""
+
+    case: Case
+    kernel: int
+    at_end: bool
+    only: int | None = None
+
+    def run(self, make: MakeFlush) -> None:
+        """Run it. An access beside a buffer is the end of the process, or of its work with the device."""
+        made = 0
+
+        def place(like: torch.Tensor, copy: bool) -> Buffer:
+            nonlocal made
+            number, made = made, made + 1
+            slack = 0 if self.only is None or self.only == number else _FAR
+            return make_flush_buffer(like, 0xFF, copy=copy, at_end=self.at_end, slack=slack, make=make)
+
+        case = self.case
+        run_in_buffers(case.subject, self.kernel, case.group(case.make()), case.attributes, place)
+
+
 def _check_late_writes(where: str, buffers: Buffers, results: Sequence[torch.Tensor], watch: float) -> None:
     tensors = [buffer.raw for _, _, buffer, _ in buffers.inputs]
     tensors += [buffer.raw for buffer in (*buffers.outputs, buffers.tmp)] + [*results]
     before = [_bytes(tensor).clone() for tensor in tensors]
     time.sleep(watch)
+    if any(tensor.is_cuda for tensor in tensors):
+        torch.cuda.synchronize()
     if not all(torch.equal(old, _bytes(new)) for old, new in zip(before, tensors, strict=True)):
-        raise Broken(f"{where} writes to memory after it has returned, from another thread")
+        raise Broken(f"{where} writes to memory after it has returned, from another thread or stream")
 
 
 def _check_guards(subject: Subject, where: str, buffers: Buffers, overrun: Sequence[tuple[int, int]]) -> None:

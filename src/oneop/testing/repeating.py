@@ -50,16 +50,40 @@ def repeat(
     Raises:
         OpCheckFailed: it failed. It is an `AssertionError`; its text is the report.
     """
-    hints = make_hints(reference=reference, shapes=(), attrs=None, values=None, rtol=rtol, atol=atol)
-    subject = subject_of(op, hints)
+    case = repeated_case(
+        op,
+        family,
+        tensors,
+        counts=counts,
+        attrs=attrs,
+        device=device,
+        reference=reference,
+        rtol=rtol,
+        atol=atol,
+    )
+    report = run_check(op, case.subject.hints, only=[family], case=case)
+    report.raise_if_failed()
+    return report
+
+
+def repeated_case(
+    op: str | Op,
+    family: str,
+    tensors: Sequence[TensorCase],
+    *,
+    counts: Sequence[int] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    **hints: Any,
+) -> Case:
+    """Return the call that `repeat` repeats with these arguments."""
+    known = make_hints(shapes=(), attrs=None, values=None, **{"reference": None, "rtol": None, "atol": None, **hints})
+    subject = subject_of(op, known)
     usual = tuple(max(arg.count, 1) for arg in subject.op.inputs)
-    case = Case(
+    return Case(
         subject=subject,
         counts=tuple(counts) if counts is not None else usual,
         tensors=tuple(tensors),
         attrs=tuple((attrs or {}).items()),
         device=device,
     )
-    report = run_check(op, hints, only=[family], case=case)
-    report.raise_if_failed()
-    return report

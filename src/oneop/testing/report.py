@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from oneop.errors import OpCheckFailed
 from oneop.registry import OpDef
+from oneop.testing.accuracy import Statistics
 from oneop.testing.case import Case
 from oneop.testing.loading import loading_lines
 from oneop.testing.subject import is_registered
@@ -48,6 +51,8 @@ class CheckReport:
     outcomes: tuple[Outcome, ...]
     seconds: float
     strict: bool = False
+    accuracy: dict[str, dict[torch.dtype, Statistics]] = field(default_factory=dict)  # by device and dtype
+    by_author: bool = False  # rtol or atol were given, so no bounds were derived
 
     @property
     def ok(self) -> bool:
@@ -81,6 +86,12 @@ class CheckReport:
             "op": self.op.name,
             "ok": self.ok,
             "seconds": round(self.seconds, 3),
+            "tolerance": "the author's" if self.by_author else "derived",
+            "accuracy": [
+                {"device": device, "dtype": str(dtype).removeprefix("torch."), **statistics.to_json()}
+                for device, by_dtype in self.accuracy.items()
+                for dtype, statistics in by_dtype.items()
+            ],
             "outcomes": [
                 {
                     "family": outcome.family,
@@ -104,11 +115,19 @@ class CheckReport:
         """Return a line for each family, and some for each failure."""
         return "\n".join(self.lines())
 
+    def _accuracy_lines(self) -> Iterator[str]:
+        for device, by_dtype in self.accuracy.items():
+            for dtype, statistics in by_dtype.items():
+                where = "" if device == "cpu" else f" on {device}"
+                name = str(dtype).removeprefix("torch.")
+                yield f"  error    {name}{where}: {statistics} of {statistics.count} results"
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
         yield f"{self.op.name}  {self.op.source}"
         for outcome in self.outcomes:
             yield f"  {outcome.status:8} {outcome.family:16} {_note_of(outcome)}".rstrip()
+        yield from self._accuracy_lines()
         for outcome in self.failures:
             yield ""
             yield from failure_lines(self.op.name, outcome)
@@ -142,12 +161,16 @@ def lines_for(case: Case, family: str, ends: tuple[str, ...]) -> tuple[str, ...]
     """Return a program that fails as the check did: it makes the call, and repeats the family on this call alone."""
     names = case.names()
     lines = ["import torch, oneop", "from oneop.testing import tensor", *loading_lines(case.subject)]
-    lines += [f"{name} = {tensor.code()}" for name, tensor in zip(names, case.tensors, strict=True)]
+    lines += [f"{name} = {tensor.code(device=case.device)}" for name, tensor in zip(names, case.tensors, strict=True)]
     call = call_text(case)
     lines += [end.replace("{call}", call) for end in ends or ("{call}",)]
+    return (*lines, f"oneop.testing.repeat({', '.join(repeat_arguments(case, family))})")
+
+
+def repeat_arguments(case: Case, family: str) -> list[str]:
+    """Return the arguments of `oneop.testing.repeat` for a call."""
     recipes = ", ".join(recipe.code("oneop.testing.tensor_case") for recipe in case.tensors)
-    arguments = [f'"{case.subject.name}"', f'"{family}"', f"[{recipes}]", *_repeat_options(case)]
-    return (*lines, f"oneop.testing.repeat({', '.join(arguments)})")
+    return [f'"{case.subject.name}"', f'"{family}"', f"[{recipes}]", *_repeat_options(case)]
 
 
 def _repeat_options(case: Case) -> list[str]:

@@ -21,7 +21,7 @@ def nudged(tensor: torch.Tensor, number: int, seed: int) -> torch.Tensor:
         return tensor
     generator = torch.Generator().manual_seed(1000 * number + seed)
     steps = torch.randint(-3, 4, tensor.shape, generator=generator)  # several sizes: equal ones cancel where values do
-    return tensor + tensor * (steps * torch.finfo(tensor.dtype).eps).to(tensor.dtype)
+    return tensor + tensor * (steps * torch.finfo(tensor.dtype).eps).to(tensor)
 
 
 def limits(

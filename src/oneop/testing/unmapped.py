@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from typing import Protocol
 
 import torch
 
@@ -17,6 +18,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class MakeFlush(Protocol):
+    """Makes memory beside none, on one kind of device."""
+
+    def __call__(self, size: int, *, at_end: bool) -> torch.Tensor:
+        """Return `size` bytes."""
 
 
 def make_flush(size: int, *, at_end: bool) -> torch.Tensor:

@@ -37,7 +37,7 @@ class TensorCase:
 
     def make(self, device: str = "cpu") -> torch.Tensor:
         """Return the tensor."""
-        made = tensor(
+        return tensor(
             self.shape,
             self.dtype,
             layout=self.layout,
@@ -45,8 +45,8 @@ class TensorCase:
             seed=self.seed,
             lane=self.lane,
             bounds=self.bounds,
+            device=device,
         )
-        return made if device == "cpu" else made.to(device)
 
     def __str__(self) -> str:
         """Return `float32[2, 3]`, with what is special."""
@@ -54,7 +54,7 @@ class TensorCase:
         text = f"{str(self.dtype).removeprefix('torch.')}{list(self.shape)}"
         return f"{text} {' '.join(notes)}" if notes else text
 
-    def code(self, function: str = "tensor") -> str:
+    def code(self, function: str = "tensor", device: str = "cpu") -> str:
         """Return the expression that makes the tensor, or with "tensor_case" this recipe."""
         arguments = [f"{self.shape}", f"{self.dtype}"]
         if self.layout != "contiguous":
@@ -67,6 +67,8 @@ class TensorCase:
             arguments.append(f"lane={self.lane}")
         if self.bounds is not None:
             arguments.append(f"bounds={self.bounds}")
+        if device != "cpu":
+            arguments.append(f"device={device!r}")
         return f"{function}({', '.join(arguments)})"
 
 
@@ -79,6 +81,7 @@ def tensor(
     seed: int = 0,
     lane: tuple[int, int] = (0, 1),
     bounds: tuple[float, float] | None = None,
+    device: str = "cpu",
 ) -> torch.Tensor:
     """Return a tensor for a check; the same arguments give the same one in every process.
 
@@ -91,19 +94,24 @@ def tensor(
         seed: another number, other values.
         lane: (k, n) takes the k-th of n disjoint sets of values, so that several inputs never have one in common.
         bounds: lowest and highest value, in place of those above.
+        device: where it is; the values are the same everywhere.
     """
     shape = tuple(shape)
+
+    def values(memory_shape: tuple[int, ...]) -> torch.Tensor:
+        return _values(memory_shape, dtype, fill, seed, lane, bounds).to(device)
+
     if layout == "transposed" and len(shape) >= 2:
-        return _values((*shape[:-2], shape[-1], shape[-2]), dtype, fill, seed, lane, bounds).transpose(-1, -2)
+        return values((*shape[:-2], shape[-1], shape[-2])).transpose(-1, -2)
     if layout == "strided" and shape:
-        return _values((*shape[:-1], 2 * shape[-1]), dtype, fill, seed, lane, bounds)[..., ::2]
+        return values((*shape[:-1], 2 * shape[-1]))[..., ::2]
     if layout == "offset":
         count = math.prod(shape)
         start = _OFFSETS[seed % len(_OFFSETS)]
-        return _values((count + start,), dtype, fill, seed, lane, bounds)[start:].view(shape)
+        return values((count + start,))[start:].view(shape)
     if layout == "expanded" and shape:
-        return _values((1, *shape[1:]), dtype, fill, seed, lane, bounds).expand(shape)
-    return _values(shape, dtype, fill, seed, lane, bounds)
+        return values((1, *shape[1:])).expand(shape)
+    return values(shape)
 
 
 def _values(

@@ -229,7 +229,7 @@ def _worst(
     results = [result for result in floating(case.run(tensors)) if result.requires_grad]
     if not results:
         return None
-    weights = [torch.linspace(0.5, 1.5, r.numel(), dtype=r.dtype).view(r.shape) for r in results]
+    weights = [torch.linspace(0.5, 1.5, r.numel(), dtype=r.dtype, device=r.device).view(r.shape) for r in results]
     wanted = [tensor for tensor in tensors if tensor.requires_grad]
     grads = torch.autograd.grad(results, wanted, weights, allow_unused=True)
 

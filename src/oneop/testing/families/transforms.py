@@ -26,7 +26,7 @@ def jvp(context: Context) -> Outcome:
     def holds(case: Case) -> None:
         tensors = [tensor.detach() for tensor in inputs_with_grad(case)]
         flags = differentiable(case)
-        directions = [torch.linspace(0.5, 1.5, t.numel(), dtype=t.dtype).view(t.shape) for t in tensors]
+        directions = [torch.linspace(0.5, 1.5, t.numel()).to(t).view(t.shape) for t in tensors]
         own = [t for t, flag in zip(tensors, flags, strict=True) if flag]
         along = [d for d, flag in zip(directions, flags, strict=True) if flag]
 
