@@ -1,4 +1,4 @@
-"""`oneop check` on a GPU: faults of CUDA kernels are found by the family that is for them, right ones raise no alarm."""
+"""`oneop check` on a GPU: faults of CUDA kernels are found by their family, right kernels raise no alarm."""
 
 from pathlib import Path
 
