@@ -164,7 +164,10 @@ def lines_for(case: Case, family: str, ends: tuple[str, ...]) -> tuple[str, ...]
     lines += [f"{name} = {tensor.code(device=case.device)}" for name, tensor in zip(names, case.tensors, strict=True)]
     call = call_text(case)
     lines += [end.replace("{call}", call) for end in ends or ("{call}",)]
-    return (*lines, f"oneop.testing.repeat({', '.join(repeat_arguments(case, family))})")
+    arguments = ", ".join(repeat_arguments(case, family))
+    if "reference=..." in arguments:
+        lines.append("# put the function that was passed to check in place of the dots")
+    return (*lines, f"oneop.testing.repeat({arguments})")
 
 
 def repeat_arguments(case: Case, family: str) -> list[str]:
@@ -195,7 +198,7 @@ def _name_of_function(function: Any) -> str:
     for place in (module, "torch", "torch.nn.functional"):
         if place and name.isidentifier() and getattr(sys.modules.get(place), name, None) is function:
             return f"{place}.{name}" if place.startswith("torch") else f'__import__("{place}", fromlist=["x"]).{name}'
-    return "...  # the function that was passed to check"
+    return "..."
 
 
 def call_text(case: Case, names: list[str] | None = None) -> str:
