@@ -15,9 +15,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from oneop._version import __version__
-from oneop.cli import audit, bench, build, cache, card, check, completion, config, gen, info, new, port, registry, run
+from oneop.cli import (
+    audit,
+    bench,
+    build,
+    cache,
+    card,
+    check,
+    completion,
+    config,
+    gen,
+    info,
+    new,
+    port,
+    registry,
+    run,
+    verify,
+)
 
-COMMANDS = (new, build, registry, check, bench, card, gen, port, run, audit, cache, config, info, completion)
+COMMANDS = (new, build, registry, check, verify, bench, card, gen, port, run, audit, cache, config, info, completion)
 
 EPILOG = """\
 examples:

@@ -46,6 +46,7 @@ def coverage_of(op: OpDef) -> dict[str, Any]:
     """Return what an op has: for each device the dtypes of its kernels, gradient, forward mode, vmap, SBP."""
     from oneop.authoring.rules.batching import has_rule
     from oneop.runtime.core import core
+    from oneop.testing.certificate import is_certified
 
     devices: dict[str, list[str]] = {}
     for kernel in op.kernels:
@@ -61,6 +62,7 @@ def coverage_of(op: OpDef) -> dict[str, Any]:
         "jvp": "registered" if forward else "composed" if composed and not op.grad else "none",
         "vmap": "rule" if has_rule(op.name) else "loop",
         "sbp": "declared" if op.has_sbp else "broadcast only",
+        "certified": is_certified(op),
     }
 
 
@@ -86,8 +88,10 @@ def run_list(options: argparse.Namespace) -> int:
         for op in ops:
             facts = coverage_of(op)
             kernels = "; ".join(f"{device}: {', '.join(dtypes)}" for device, dtypes in facts["kernels"].items())
-            rows.append([op.name, kernels or "none", facts["gradient"], facts["jvp"], facts["vmap"], facts["sbp"]])
-        print(table(rows, header=["op", "kernels", "gradient", "jvp", "vmap", "sbp"]))
+            certified = "yes" if facts["certified"] else "no"
+            columns = [facts[name] for name in ("gradient", "jvp", "vmap", "sbp")]
+            rows.append([op.name, kernels or "none", *columns, certified])
+        print(table(rows, header=["op", "kernels", "gradient", "jvp", "vmap", "sbp", "certified"]))
     else:
         print(table([[op.name, place_text(op.source)] for op in ops]))
     return 0
