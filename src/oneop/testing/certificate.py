@@ -45,12 +45,7 @@ def make_certificate(reports: Sequence[CheckReport], settings: Settings) -> dict
         "ok": all(report.ok for report in reports),
         "files": [{"name": file.name, "sha256": sha256_of(file)} for file in files],
         "made_with": made_with(),
-        "settings": {
-            "only": settings.only,
-            "skip": list(settings.skip),
-            "examples": settings.examples,
-            "seed": "fixed",
-        },
+        "settings": {**asdict(settings), "seed": "fixed"},
         "ops": [{"schema": report.op.schema, **report.to_json()} for report in reports],
     }
 
