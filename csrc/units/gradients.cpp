@@ -8,6 +8,7 @@
 #include "python/module/module.cpp"
 #include "torch_host/autograd/autograd.cpp"
 #include "torch_host/autograd/bound_grad.cpp"
+#include "torch_host/autograd/derived_forward.cpp"
 #include "torch_host/autograd/direct_call.cpp"
 #include "torch_host/autograd/forward_mode.cpp"
 #include "torch_host/autograd/op_node.cpp"

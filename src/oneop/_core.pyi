@@ -36,6 +36,7 @@ class KernelInfo(TypedDict):
     priority: int
     predicate: str
     language: str
+    cuda_graph: bool
     devices: list[str]
     dtypes: list[tuple[str, int, str]]
     others: list[str]

@@ -67,13 +67,7 @@ def test_hessian_by_reverse_over_reverse(ops):
     assert_close(got, torch.diag(6 * x))
 
 
-FORWARD = (
-    r'op "t_\w+" has no rule for forward-mode differentiation \(jvp, jacfwd\)\n'
-    r"  use reverse mode \(grad, jacrev\)\n  defined at "
-)
-
-
-@pytest.mark.parametrize(
+CALLS = pytest.mark.parametrize(
     "call",
     [
         lambda f, x: jvp(f, (x,), (x,)),
@@ -86,26 +80,69 @@ FORWARD = (
     ],
     ids=["jvp", "jacfwd", "hessian", "composed", "jvp of grad", "grad of jvp", "jvp of jvp"],
 )
-@pytest.mark.parametrize("name", ["t_relu", "t_affine"])
+
+
+@CALLS
 @SLOW_VMAP
-def test_forward_mode_raises(ops, call, name):
-    if name == "t_affine":
-        f = lambda t: ops.t_affine(t.float()).double()  # noqa: E731
-    else:
-        f = ops.t_relu
-    with pytest.raises(OpNotImplementedError, match=FORWARD):
-        call(f, double(3))
+def test_forward_mode_is_derived_from_the_gradient(ops, call):
+    """Ops whose gradient can be differentiated have tangents, as torch's own ops do."""
+    x = double(3)
+    cubed = lambda f: lambda t: f(t) ** 3  # noqa: E731
+    pairs = [(ops.t_relu, lambda t: torch.where(t > 0, t, 0.5 * t)), (lambda t: ops.t_multiply(t, t), torch.square)]
+    for f, g in pairs:
+        assert_close(call(cubed(f), x), call(cubed(g), x))
 
 
-def test_dual_numbers_raise(ops):
+NO_RULE = (
+    r'op "t_\w+" has no rule for forward-mode differentiation \(jvp, jacfwd\), and none can be derived\n'
+    r'  its gradient cannot be differentiated: op "t_\w+" has no gradient, and one is needed: an input requires grad\n'
+    r"  use reverse mode \(grad, jacrev\)\n  defined at "
+)
+
+
+@pytest.fixture(scope="module")
+def once():
+    source = """#include "oneop/op.h"
+    OP("t_once(Tensor x) -> Tensor y").elementwise<double>([](auto x) { return x * x; })
+        .gradient("dx = t_once_grad(x, dy)");
+    OP("t_once_grad(Tensor x, Tensor dy) -> Tensor dx")
+        .elementwise<double>([](auto x, auto dy) { return 2 * x * dy; });
+    """
+    return oneop.load_inline("t_once", source).t_once
+
+
+@CALLS
+@SLOW_VMAP
+def test_forward_mode_that_cannot_be_derived_raises(once, call):
+    """It raises, and gives no zeros: the backward op has no gradient of its own."""
+    with pytest.raises((OpNotImplementedError, GradientNotFoundError)):
+        call(once, double(3))
+
+
+def test_dual_numbers(ops, once):
     with fwad.dual_level():
-        x = fwad.make_dual(double(3), double(3))
+        x, direction = double(3), double(3)
+        dual = fwad.make_dual(x, direction)
         for _ in range(2):
-            with pytest.raises(OpNotImplementedError, match=FORWARD):
-                ops.t_relu(x)
-            with pytest.raises(OpNotImplementedError, match=FORWARD):
-                ops.t_relu(x.detach().requires_grad_() * x)
-        assert ops.t_relu(fwad.unpack_dual(x).primal).shape == (3,)
+            tangent = fwad.unpack_dual(ops.t_relu(dual)).tangent
+            assert_close(tangent, torch.where(x > 0, direction, 0.5 * direction))
+            with pytest.raises(OpNotImplementedError, match=NO_RULE):
+                once(dual)
+        assert fwad.unpack_dual(ops.t_relu(fwad.unpack_dual(dual).primal)).tangent is None
+
+
+def test_derived_tangents_of_several_inputs_and_outputs(ops):
+    """Inputs without a tangent do not move; lists and several outputs have theirs."""
+    a, b, v = double(3), double(3), double(3)
+    assert_close(jvp(lambda t: ops.t_multiply(t, b), (a,), (v,))[1], v * b)
+    assert_close(jvp(lambda t: ops.t_add_n([t, b, t]), (a,), (v,))[1], 2 * v)
+
+
+@pytest.mark.parametrize("name", ["t_relu", "t_multiply"])
+def test_derived_tangents_agree_with_gradcheck(ops, name):
+    inputs = (double(4).requires_grad_(),) * (1 if name == "t_relu" else 2)
+    function = getattr(ops, name)
+    assert torch.autograd.gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False)
 
 
 class Tagged(torch.Tensor):

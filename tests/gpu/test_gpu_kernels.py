@@ -179,3 +179,19 @@ def test_compile(leaky_relu):
     torch.testing.assert_close(f(x), F.leaky_relu(x * 2, 0.5) + 1)
     f(x).sum().backward()
     torch.testing.assert_close(x.grad, torch.where(x > 0, 2.0, 1.0))
+
+
+def test_a_kernel_that_cannot_be_recorded_is_left_out_of_cuda_graphs(gpu_ops, leaky_relu):
+    """torch.compile(mode="reduce-overhead") would fail as a whole else."""
+    assert torch.Tag.cudagraph_unsafe in torch.ops.oneop.gpu_synchronises.default.tags
+    assert torch.Tag.cudagraph_unsafe not in torch.ops.oneop.leaky_relu.default.tags
+
+    @torch.compile(mode="reduce-overhead", fullgraph=True)
+    def program(x):
+        return gpu_ops.gpu_synchronises(leaky_relu(x + 1, alpha=0.5)) * 3
+
+    for _ in range(4):
+        x = torch.randn(1000, device="cuda")
+        with torch.no_grad():
+            result = program(x)
+            torch.testing.assert_close(result, 6 * torch.nn.functional.leaky_relu(x + 1, 0.5))

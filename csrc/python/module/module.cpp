@@ -159,6 +159,7 @@ py::dict kernel_info(const KernelDef& kernel) {
   info["priority"] = kernel.priority;
   info["predicate"] = py_text(kernel.predicate);
   info["language"] = kernel.language;
+  info["cuda_graph"] = (kernel.flags & ONEOP_KERNEL_CUDA_GRAPH) != 0;
   info["asks_placement"] = (kernel.flags & ONEOP_KERNEL_ASKS_PLACEMENT) != 0;
   py::list devices;
   py::list dtypes;

@@ -1,9 +1,11 @@
-// forward_mode.cpp: forward-mode differentiation (jvp, jacfwd) by the rule that an op registers.
+// forward_mode.cpp: forward-mode differentiation (jvp, jacfwd) by the rule that an op registers, or
+// by what its gradient implies.
 #include "torch_host/autograd/forward_mode.h"
 
 #include <ATen/core/Tensor.h>
 
 #include "engine/ops/error.h"
+#include "torch_host/autograd/derived_forward.h"
 #include "torch_host/calls/tensor_rules.h"
 
 namespace oneop {
@@ -30,6 +32,8 @@ torch::jit::Stack primal_arguments(const Layout& layout, const c10::IValue* args
   return stack;
 }
 
+}  // namespace
+
 TensorList tensors_of(const torch::jit::Stack& results) {
   TensorList tensors;
   for (const c10::IValue& result : results) {
@@ -44,15 +48,13 @@ TensorList tensors_of(const torch::jit::Stack& results) {
   return tensors;
 }
 
-}  // namespace
-
 void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
                           c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const RecordPtr record = op.record();
   const Layout& layout = *record->layout;
   check_stack(layout, *stack);
   const std::shared_ptr<const ForwardDef> forward = record->forward;
-  if (forward == nullptr) {
+  if (forward == nullptr && record->grad == nullptr) {
     throw Error("OpNotImplementedError",
                 "op " + in_quotes(layout.op->name) +
                     " has no rule for forward-mode differentiation (jvp, jacfwd)\n  use "
@@ -74,7 +76,8 @@ void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
   }
   const TensorList outputs = tensors_of(results);
   const TensorList output_tangents =
-      forward->rule->run(layout, primals.data(), inputs, tangents, outputs);
+      forward != nullptr ? forward->rule->run(layout, primals.data(), inputs, tangents, outputs)
+                         : derive_tangents(op, handle, keys, primals, tangents);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_tangents[i].defined()) {
       outputs[i]._set_fw_grad(output_tangents[i], /*level=*/0, /*is_inplace_op=*/false);

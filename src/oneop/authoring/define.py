@@ -15,7 +15,7 @@ from oneop.authoring.binding import Source, source_of, source_of_caller
 from oneop.authoring.kernels import inline
 from oneop.authoring.kernels import register as kernels
 from oneop.authoring.keys import cache_keys
-from oneop.authoring.rules import batching, effects, independence, infer, sbp, vmap_rules
+from oneop.authoring.rules import batching, cuda_graphs, effects, independence, infer, sbp, vmap_rules
 from oneop.authoring.rules.sbp import Written as _Written
 from oneop.authoring.schema import parse_schema
 from oneop.errors import DuplicateOpError, RegistrationError
@@ -419,4 +419,5 @@ after_loading(_attach)
 after_defining(independence.forget_proofs)
 after_defining(batching.attach)
 after_defining(effects.declare)
+after_defining(cuda_graphs.declare)
 cache_keys.install()

@@ -32,6 +32,21 @@ REGISTER_USER_KERNEL("gpu_scaled")
     .SetCreateFn<ScaledKernel>()
     .SetIsMatchedHob(user_op::HobDeviceType() == DeviceType::kGPU);
 
+// Not CudaGraphSupport: a recording of its stream would fail.
+REGISTER_USER_OP("gpu_synchronises").Input("x").Output("y").SetTensorDescInferFn(SameAsX);
+class SynchronisingKernel final : public user_op::OpKernel {
+  void Compute(user_op::KernelComputeContext* ctx) const override {
+    const user_op::Tensor* x = ctx->Tensor4ArgNameAndIndex("x", 0);
+    OF_CUDA_CHECK(cudaStreamSynchronize(ctx->stream()->As<ep::CudaStream>()->cuda_stream()));
+    RUN_CUDA_KERNEL(Scale, ctx->device_ctx(), x->shape().elem_cnt(), x->shape().elem_cnt(), 2.0f,
+                    x->dptr<float>(), ctx->Tensor4ArgNameAndIndex("y", 0)->mut_dptr<float>());
+  }
+  bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
+};
+REGISTER_USER_KERNEL("gpu_synchronises")
+    .SetCreateFn<SynchronisingKernel>()
+    .SetIsMatchedHob(user_op::HobDeviceType() == DeviceType::kCUDA);
+
 REGISTER_USER_OP("gpu_bad_launch").Input("x").Output("y").SetTensorDescInferFn(SameAsX);
 class BadLaunchKernel final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* ctx) const override {

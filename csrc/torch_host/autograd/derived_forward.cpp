@@ -1,0 +1,120 @@
+// derived_forward.cpp: see derived_forward.h.
+#include "torch_host/autograd/derived_forward.h"
+
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "engine/ops/error.h"
+#include "torch_host/autograd/autograd.h"
+#include "torch_host/autograd/forward_mode.h"
+
+namespace oneop {
+namespace {
+
+// A tensor that gradients are asked for: itself if somebody asks already, who gets them through it.
+at::Tensor as_variable(const at::Tensor& tensor) {
+  if (tensor.requires_grad()) {
+    return tensor;
+  }
+  return tensor.detach().set_requires_grad(true);
+}
+
+// The arguments with variables in place of tensors that have a tangent.
+torch::jit::Stack with_variables(const Layout& layout, const torch::jit::Stack& primals,
+                                 const TensorList& tangents, TensorList* variables) {
+  torch::jit::Stack stack(primals.end() - layout.num_args, primals.end());
+  size_t place = 0;
+  const auto replaced = [&](const at::Tensor& tensor) {
+    if (!tangents[place++].defined()) {
+      return tensor;
+    }
+    variables->push_back(as_variable(tensor));
+    return variables->back();
+  };
+  for (size_t i = 0; i < layout.inputs.size(); ++i) {
+    if (stack[i].isTensor()) {
+      stack[i] = replaced(stack[i].toTensor());
+    } else if (layout.inputs[i] == Layout::Input::kList) {
+      c10::List<at::Tensor> list;
+      for (const c10::IValue& item : primals[primals.size() - layout.num_args + i].toListRef()) {
+        list.push_back(replaced(item.toTensor()));
+      }
+      stack[i] = std::move(list);
+    }
+  }
+  return stack;
+}
+
+[[noreturn]] void refuse(const Layout& layout, const std::string& reason) {
+  throw Error("OpNotImplementedError",
+              "op " + in_quotes(layout.op->name) +
+                  " has no rule for forward-mode differentiation (jvp, jacfwd), and none can be "
+                  "derived\n  " +
+                  reason + "\n  use reverse mode (grad, jacrev)\n  defined at " +
+                  layout.op->source.text());
+}
+
+TensorList differentiate(const Layout& layout, const TensorList& outputs, const TensorList& inputs,
+                         const TensorList& weights) {
+  try {
+    return torch::autograd::grad(outputs, inputs, weights, /*retain_graph=*/true,
+                                 /*create_graph=*/true, /*allow_unused=*/true);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    refuse(layout, "its gradient cannot be differentiated: " + text.substr(0, text.find('\n')));
+  }
+}
+
+}  // namespace
+
+TensorList derive_tangents(const TorchOp& op, const c10::OperatorHandle& handle,
+                           c10::DispatchKeySet keys, const torch::jit::Stack& primals,
+                           const TensorList& tangents) {
+  const Layout& layout = *op.record()->layout;
+  const at::AutoGradMode with_gradients(true);
+  TensorList variables;
+  torch::jit::Stack results = with_variables(layout, primals, tangents, &variables);
+  compute_autograd(op, handle, keys, &results);
+  const TensorList outputs = tensors_of(results);
+
+  TensorList differentiable;
+  TensorList cotangents;
+  for (const at::Tensor& output : outputs) {
+    if (output.requires_grad()) {
+      differentiable.push_back(output);
+      cotangents.push_back(at::zeros_like(output).set_requires_grad(true));
+    }
+  }
+  TensorList derived(outputs.size());
+  if (differentiable.empty()) {
+    return derived;
+  }
+  TensorList given;
+  for (const at::Tensor& tangent : tangents) {
+    if (tangent.defined()) {
+      given.push_back(tangent);
+    }
+  }
+  const TensorList gradients = differentiate(layout, differentiable, variables, cotangents);
+  TensorList linear;
+  TensorList along;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (gradients[i].defined() && gradients[i].requires_grad()) {
+      linear.push_back(gradients[i]);
+      along.push_back(given[i]);
+    }
+  }
+  if (linear.empty()) {
+    refuse(layout, "autograd does not see how its gradient depends on those of its outputs");
+  }
+  const TensorList products = differentiate(layout, linear, cotangents, along);
+  size_t next = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].requires_grad()) {
+      derived[i] = products[next++];
+    }
+  }
+  return derived;
+}
+
+}  // namespace oneop
