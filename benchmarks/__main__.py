@@ -13,7 +13,19 @@ from pathlib import Path
 import torch
 
 import oneop
-from benchmarks import authoring, builds, calls, functors, gallery, gpu, imports, jobs, sharding, throughput
+from benchmarks import (
+    authoring,
+    builds,
+    calls,
+    functors,
+    gallery,
+    gallery_cuda,
+    gpu,
+    imports,
+    jobs,
+    sharding,
+    throughput,
+)
 from benchmarks._report import print_bars, print_section
 
 SECTIONS = {
@@ -26,6 +38,7 @@ SECTIONS = {
     "jobs": jobs,
     "authoring": authoring,
     "gpu": gpu,
+    "gallery_cuda": gallery_cuda,
     "sharding": sharding,
 }
 

@@ -1,6 +1,7 @@
 """gallery: the ops of examples/gallery against torch, eager and compiled by inductor; one thread, then all.
 
-inductor compiles C++ for each op, which takes minutes: --no-cpp leaves it out.
+inductor compiles C++ for each op, which takes minutes: --no-cpp leaves it out. On a machine with a GPU the CUDA kernels
+are measured too, as by `gallery_cuda` alone.
 """
 
 from __future__ import annotations
@@ -213,4 +214,8 @@ def measure(options: argparse.Namespace) -> Section:
                 )
     torch.set_num_threads(threads)
     section.notes.append("training: forward and the gradients of all inputs that have one")
+    if torch.cuda.is_available() and options.only and "gallery_cuda" not in options.only:
+        from benchmarks import gallery_cuda  # which takes names from here
+
+        gallery_cuda.add(section, options)
     return section

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 
 import oneop
+from benchmarks._events import race_events
 from benchmarks._peers import ROOT
 from benchmarks._report import Bar, Section, Table
 from benchmarks._timing import Contender, Timing, race
@@ -51,7 +52,7 @@ def _elementwise(section: Section, dtype: torch.dtype, n: int) -> None:
     op = _leaky_relu()
     x, dy = (torch.randn(n, device="cuda", dtype=dtype) for _ in range(2))
     y = torch.empty_like(x)
-    forward = _race_events(
+    forward = race_events(
         {
             COPY: lambda: y.copy_(x),
             OURS: lambda: op(x, alpha=0.2),
@@ -59,7 +60,7 @@ def _elementwise(section: Section, dtype: torch.dtype, n: int) -> None:
         }
     )
     # Backward reads two arrays and writes one: 1.5 times the bytes of a copy.
-    backward = _race_events(
+    backward = race_events(
         {
             COPY: lambda: y.copy_(x),
             OURS: lambda: oneop.ops.leaky_relu_grad(x, dy, alpha=0.2),
@@ -111,7 +112,7 @@ def _rows(section: Section, dtype: torch.dtype, rows: int, cols: int) -> None:
     for what, (ours, theirs) in pairs.items():
         table = Table(
             title=f"{what}, {name}, {rows} x {cols}",
-            timings=_race_events({OURS: ours, BUILTIN: theirs}),
+            timings=race_events({OURS: ours, BUILTIN: theirs}),
             base=BUILTIN,
             by_median=True,
         )
@@ -124,20 +125,6 @@ def _rows(section: Section, dtype: torch.dtype, rows: int, cols: int) -> None:
                 at_least=True,
             )
         )
-
-
-def _race_events(contenders: dict[str, Callable[[], Any]], rounds: int = 25) -> list[Timing]:
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(rounds + 3):
-        for name, run in contenders.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            run()
-            end.record()
-            end.synchronize()
-            if number >= 3:
-                times[name].append(start.elapsed_time(end) / 1000)
-    return [Timing(name=name, samples=tuple(samples)) for name, samples in times.items()]
 
 
 # --- calls and jobs -------------------------------------------------------------------------------------------------
@@ -193,7 +180,7 @@ def _jobs(section: Section, options: argparse.Namespace) -> None:
 
         timings = [
             Timing(name=timing.name, samples=tuple(sample / 50 for sample in timing.samples))
-            for timing in _race_events({name: fifty(run) for name, run in runners.items()})
+            for timing in race_events({name: fifty(run) for name, run in runners.items()})
         ]
     table = Table(
         title="20 ops, n = 8, one after the other", timings=timings, base="torch eager, built-in op", by_median=True

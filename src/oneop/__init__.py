@@ -161,6 +161,7 @@ __all__ = [
     "to_global",
     "to_local",
     "typing",
+    "usable_sources",
     "user_op_builder",
     "util",
     "watch",

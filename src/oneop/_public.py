@@ -35,6 +35,7 @@ from oneop.registry import show as show
 from oneop.runtime.loader import LoadedLibrary as LoadedLibrary
 from oneop.runtime.loader import load as load
 from oneop.runtime.loader import load_inline as load_inline
+from oneop.runtime.usable import usable_sources as usable_sources
 from oneop.sharding import watch as _watch
 from oneop.signatures import sbp_signatures as sbp_signatures
 from oneop.user_op import user_op_builder as user_op_builder

@@ -113,3 +113,50 @@ def test_compiled_planned_batched_and_streams(ops):
         y = ops.gpu_oph_swish(big)
     stream.synchronize()
     torch.testing.assert_close(y, F.silu(big))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_rows(ops, dtype):
+    """One functor of rows on both devices, for rows that a warp has, that a block has, and that stay in memory."""
+    for rows, n in (
+        (0, 5),
+        (3, 0),
+        (1, 1),
+        (7, 33),
+        (1001, 64),
+        (5, 500),
+        (5, 4096),
+        (2, 4099),
+        (3, 20_000),
+        (2, 100_003),
+    ):
+        x, w = torch.randn(rows, n, device="cuda", dtype=dtype), torch.rand(n, device="cuda", dtype=dtype) + 0.5
+        wide = w.double() * (1.5 * (x.double() - x.double().amax(-1, keepdim=True))).exp() if n else x.double()
+        right = (wide / wide.sum(-1, keepdim=True)).to(dtype)
+        y, top = ops.gpu_oph_softmax(x, w, scale=1.5)
+        torch.testing.assert_close(y, right)
+        if n:
+            assert torch.equal(top, x.amax(-1))
+        torch.testing.assert_close(ops.gpu_oph_softmax(x.cpu(), w.cpu(), scale=1.5)[0], right.cpu())
+
+
+def test_places_in_rows(ops):
+    for dtype in (torch.float32, torch.float16):
+        for n in (1, 40, 3000, 50_000):
+            x = torch.rand(9, n, device="cuda").to(dtype) + 0.25
+            at = torch.arange(9, device="cuda") * n // 8
+            x[torch.arange(8), at[:8].clamp(max=n - 1)] = -1.0
+            y, first = ops.gpu_oph_turned(x)
+            places = torch.arange(n, device="cuda")
+            negative = torch.where(x < 0, places, n).amin(-1)
+            assert torch.equal(first, negative)
+            assert torch.equal(y, torch.where(places < negative[:, None], x, -x))
+
+
+def test_rows_in_a_job(ops):
+    x, w = torch.randn(6, 300, device="cuda"), torch.rand(300, device="cuda")
+    job = oneop.compile_job(lambda x: ops.gpu_oph_softmax(x, w)[0], (x,))
+    for _ in range(4):
+        x = torch.randn(6, 300, device="cuda")
+        torch.testing.assert_close(job(x), ops.gpu_oph_softmax(x, w)[0])
+    assert "one CUDA graph" in str(job.plan())

@@ -42,6 +42,29 @@ void Nothing() {
   oneop::op::FinishRecords();
 }
 
+// --- Kernels of an op that another source defines ---
+void KernelsOfNone() {
+  OP("extended(Tensor x) -> Tensor y").same_shape();
+  OP_KERNELS("extended_too(Tensor x) -> Tensor y").kernel<float>([](auto, auto) {});
+  oneop::op::FinishRecords();
+}
+void KernelsOfAnother() {
+  OP("reworded(Tensor x, *, int k=1) -> Tensor y").same_shape();
+  OP_KERNELS("reworded(Tensor x, *, float k) -> Tensor y").kernel<float>([](auto, auto) {});
+  oneop::op::FinishRecords();
+}
+void KernelsTwice() {
+  OP_KERNELS("twice_there(Tensor x) -> Tensor y").kernel<float>([](auto, auto) {});
+  OP_KERNELS("twice_there(Tensor x) -> Tensor y").kernel<double, float>([](auto, auto) {});
+  OP("twice_there(Tensor x) -> Tensor y").same_shape();
+  oneop::op::FinishRecords();
+}
+void KernelsApart() {
+  OP_KERNELS("apart(Tensor x, *, int k) -> Tensor y").kernel<float>([](auto, auto) {});
+  OP("apart(Tensor x, *, int k=2) -> Tensor y").same_shape().kernel<double>([](auto, auto) {});
+  oneop::op::FinishRecords();
+}
+
 // --- What is known once the whole chain is: in whatever order it is written ---
 void StridedElements() {
   OP("strided_a(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return x; }).strided();
@@ -191,6 +214,10 @@ void RunFunctor(const std::string& name) {
       {"narrow_optional", NarrowOptional},
       {"narrow_row", NarrowRow},
       {"narrow_struct", NarrowStruct},
+      {"kernels_of_none", KernelsOfNone},
+      {"kernels_of_another", KernelsOfAnother},
+      {"kernels_twice", KernelsTwice},
+      {"kernels_apart", KernelsApart},
       {"wide", Wide},
   };
   for (const auto& [known, run] : cases) {

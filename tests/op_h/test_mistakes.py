@@ -163,6 +163,13 @@ CASES = [
     ("functor: narrow_real", 'the functor of .elementwise takes "k" as a type that cannot hold its values'),
     ("functor: narrow_optional", 'the functor of .elementwise takes "k" as a type that cannot hold its values'),
     ("functor: narrow_row", 'the functor of .rows takes "k" as a type that cannot hold its values'),
+    (
+        "functor: kernels_of_none",
+        "OP_KERNELS adds kernels to an op that no source of this library defines; there are: ",
+    ),
+    ("functor: kernels_of_another", "OP_KERNELS has another schema than its OP"),
+    ("functor: kernels_of_another", "repeat the arguments; defaults may be left out"),
+    ("functor: kernels_twice", "two of its kernels are for the CPU and inputs of (float32)"),
     ("functor: narrow_struct", 'the functor of .elementwise takes "k" as a type that cannot hold its values'),
 ]
 
@@ -174,6 +181,7 @@ RIGHT = [
     "f(Tensor x, *, int k=-9223372036854775808, int32 j=0x10, float f=1e308, float32 g=-inf, float32 h=nan) -> Tensor",
     "f(Tensor x, *, float32 g=3.4e38, float32 z=1e-60, float e=1e-400, str s='it\\'s', int o=0) -> Tensor",
     "functor: wide",
+    "functor: kernels_apart",
     f"{F}|axes: ... [n] -> ... [n]",
     f"{F}|axes: n -> n 1000000",
     f"{F}|sbp: S(-1) -> P(sum)",

@@ -5,7 +5,8 @@ from pathlib import Path
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_adam_step", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_adam_step", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SHAPES = [(4, 5), (1,), (33,), (0, 3), (61, 113)]
 

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_causal_conv1d", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_causal_conv1d", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SIZES = [(2, 3, 5, 4), (1, 2, 9, 3), (3, 1, 1, 2), (2, 3, 7, 1), (1, 2, 3, 6), (0, 2, 4, 3), (3, 17, 101, 4)]
 CALLS = [[(b, c, t), (c, k), (c,)] for b, c, t, k in SIZES]

@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_cross_entropy", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_cross_entropy", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SHAPES = [(4, 5), (2, 3, 7), (1, 33), (3,), (0, 4), (37, 600)]
 BOUNDS = {"target": (0, 2)}

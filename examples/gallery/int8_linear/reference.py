@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_int8_linear", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_int8_linear", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SIZES = [(4, 8, 6), (1, 33, 5), (5, 1, 1), (0, 3, 4), (3, 4, 0), (67, 100, 37)]
 

@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_moe_gate", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_moe_gate", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SHAPES = [(4, 5), (2, 3, 8), (1, 33), (0, 4), (67, 100)]
 

@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_paged_gather", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_paged_gather", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 CALLS = [
     [(3, 4, 2, 5), (2, 3), (2,)],
@@ -23,5 +24,5 @@ CALLS = [
 )
 def paged_gather(cache, table, lengths, length):
     y = cache[table].flatten(1, 2)[:, :length]
-    is_kept = torch.arange(length) < lengths[:, None]
+    is_kept = torch.arange(length, device=lengths.device) < lengths[:, None]
     return torch.where(is_kept[..., None, None], y, 0)

@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_rms_norm", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_rms_norm", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SHAPES = [[(4, 8), (8,)], [(3, 2, 5), (5,)], [(1, 33), (33,)], [(7,), (7,)], [(0, 4), (4,)], [(67, 100), (100,)]]
 

@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_rotary", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_rotary", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SHAPES = [(2, 3, 4, 6), (1, 5, 3, 2), (3, 1, 1, 34), (0, 3, 2, 4), (2, 0, 2, 4), (2, 17, 20, 64)]
 CALLS = [[s, (s[1], s[3] // 2), (s[1], s[3] // 2)] for s in SHAPES]

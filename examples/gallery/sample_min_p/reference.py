@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_sample_min_p", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_sample_min_p", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SHAPES = [(4, 5), (2, 3, 7), (1, 33), (3,), (0, 4), (11, 1001)]
 
@@ -20,6 +21,6 @@ SHAPES = [(4, 5), (2, 3, 7), (1, 33), (3,), (0, 4), (11, 1001)]
 )
 def sample_min_p(logits, noise, temperature=1.0, min_p=0.05):
     wide = logits.to(noise.dtype)
-    lowest = wide.amax(-1, keepdim=True) + torch.log(torch.tensor(min_p, dtype=noise.dtype)) * temperature
+    lowest = wide.amax(-1, keepdim=True) + torch.log(noise.new_tensor(min_p)) * temperature
     scores = wide / temperature - torch.log(noise)
     return torch.where((wide >= lowest) & ~scores.isnan(), scores, -float("inf")).argmax(-1)

@@ -7,7 +7,8 @@ import torch
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_segment_reduce", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_segment_reduce", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SIZES = [(4, 3), (9, 1), (1, 5), (0, 4), (3, 0), (301, 67)]
 CALLS = [[s, s[:1]] for s in SIZES]
@@ -35,8 +36,8 @@ def segment_max(x, index, segments):
     y = x.new_zeros(segments, d).scatter_reduce(0, columns, x, "amax", include_self=False)
     best = y[index]
     is_best = (x == best) | (x.isnan() & best.isnan())
-    rows = torch.where(is_best, torch.arange(n)[:, None], n)
-    first = torch.full((segments, d), n).scatter_reduce(0, columns, rows, "amin")
+    rows = torch.where(is_best, torch.arange(n, device=x.device)[:, None], n)
+    first = torch.full((segments, d), n, device=x.device).scatter_reduce(0, columns, rows, "amin")
     return y, torch.where(first == n, -1, first)
 
 
@@ -46,4 +47,4 @@ def segment_max(x, index, segments):
     values={**BOUNDS, "row": (-1, 8)},
 )
 def segment_max_grad(index, row, dy):
-    return torch.where(row[index] == torch.arange(len(index))[:, None], dy[index], 0)
+    return torch.where(row[index] == torch.arange(len(index), device=dy.device)[:, None], dy[index], 0)

@@ -8,7 +8,8 @@ from torch.nn.functional import silu
 import oneop
 import oneop.testing
 
-library = oneop.load("gallery_swiglu", [Path(__file__).with_name("op.cpp")])
+HERE = Path(__file__).parent
+library = oneop.load("gallery_swiglu", oneop.usable_sources(HERE / "op.cpp", HERE / "op.cu"))
 
 SHAPES = [(4, 6), (3, 2, 10), (1, 66), (0, 4), (3, 0), (67, 200)]
 

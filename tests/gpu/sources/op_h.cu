@@ -54,3 +54,35 @@ OP("gpu_oph_copy(Tensor x) -> Tensor y")
 OP("gpu_oph_rows(Tensor x) -> Tensor y")
     .rows<float>([](auto x, auto y) { y[0] = sum(x); })
     .no_grad();
+
+// One functor of rows for both devices.
+ONEOP_FUNCTOR(Softmax, x, w, y, top, scale) {
+  const auto largest = max(x);
+  map(y, [=](auto v, auto u) { return u * exp(scale * (v - largest)); }, x, w);
+  const auto total = sum(y);
+  map(y, [=](auto v) { return v / total; }, y);
+  top[0] = largest;
+}
+OP("gpu_oph_softmax(Tensor x, Tensor w, *, float scale=1.0) -> (Tensor y, Tensor top)")
+    .infer("... [n], [n] -> ... [n], ...")
+    .rows<float, double, half, bfloat16>(Softmax())
+    .cuda_rows<float, double, half, bfloat16>(Softmax())
+    .no_grad();
+
+// What rows have on the GPU alone: places, and values of all threads.
+struct Turned {
+  template <class X, class Y, class I>
+  ONEOP_BOTH void operator()(X x, Y y, I first) const {
+    using N = typename X::Element;
+    const int64_t n = x.size();
+    int64_t negative = n;
+    walk([&](int64_t i, N v) { negative = v < 0 && i < negative ? i : negative; }, x);
+    negative = joined(x, negative, n, [](int64_t a, int64_t b) { return a < b ? a : b; });
+    map_at(y, [=](int64_t i, N v) { return i < negative ? v : -v; }, x);
+    first[0] = oneop::Number<int64_t>(negative);
+  }
+};
+OP("gpu_oph_turned(Tensor x) -> (Tensor y, Tensor first)")
+    .infer("... [n] -> ... [n], ...")
+    .cuda_rows<oneop::Outputs<float, int64_t>(float), oneop::Outputs<half, int64_t>(half)>(Turned())
+    .no_grad();

@@ -3,6 +3,7 @@
 #define ONEOP_OP_BUILDER_H_
 
 #include "oneop/op/elementwise.h"
+#include "oneop/op/extension.h"
 #include "oneop/op/gradient_text.h"
 #include "oneop/op/infer.h"
 #include "oneop/op/plan.h"
@@ -10,6 +11,7 @@
 #include "oneop/op/sbp.h"
 #include "oneop/op/typed_kernel.h"
 #if defined(__CUDACC__)
+#include "oneop/op/cuda/rows.cuh"
 #include "oneop/op/elementwise.cuh"
 #endif
 
@@ -37,6 +39,7 @@ ONEOP_COLD inline void CheckForms(const OpRecord& op) {
 
 // When the library is loaded, and all its ops are known.
 ONEOP_COLD inline void FinishRecords() {
+  FinishExtensions();
   for (GradientRecord* gradient = first_gradient; gradient != nullptr; gradient = gradient->next) {
     gradient->rule = GradientParser(gradient->op).Parse();
   }
@@ -114,6 +117,29 @@ class Op {
   template <class... T, class F>
   Op& cuda_kernel(const F& function) {
     return OnDevice<ONEOP_DEVICE_CUDA, T...>(function);
+  }
+#if defined(__CUDACC__)
+  // As .rows, for CUDA tensors; the functor is one of ONEOP_FUNCTOR.
+  template <class... T, class F>
+  Op& cuda_rows(const F& functor) {
+    static_assert(sizeof...(T) != 0, "name the dtypes: .cuda_rows<float, double>(...)");
+    if constexpr (kIsRight) {
+      record_->is_rows = true;
+      InferIfNothingDoes();
+      static_cast<void>((AddCudaRows<T>(functor), ...));
+    }
+    return *this;
+  }
+#endif
+  // Of the CUDA kernels that were named so far: they only launch work on their stream, which
+  // depends on nothing but shapes and attributes, so a CUDA graph may record them.
+  Op& cuda_graph() {
+    for (KernelRecord* kernel = record_->kernels; kernel != nullptr; kernel = kernel->next) {
+      if (kernel->device == ONEOP_DEVICE_CUDA) {
+        kernel->def.flags |= ONEOP_KERNEL_CUDA_GRAPH;
+      }
+    }
+    return *this;
   }
 
   // --- The rest ---
@@ -237,6 +263,30 @@ class Op {
                 &Compute<Work, Kept>);
     }
   }
+#if defined(__CUDACC__)
+  template <class T, class F>
+  void AddCudaRows(const F& functor) {
+    using P = Plan<S, T>;
+    if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
+      WrongTensors(*record_, "cuda_rows");
+    } else if constexpr (!P::kFits) {
+      WrongSignature(*record_);
+    } else {
+      using Work = CudaRowsWork<F, typename P::Outs, typename P::Ins, typename P::Readers>;
+      if constexpr (!Work::kFits) {
+        UnfitFunctor(*record_, "cuda_rows", "a row of each input and output, then the attributes",
+                     true, true);
+      } else {
+        int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};
+        AddDtypes<P>(ins, outs);
+        using Kept = typename Work::Kept;
+        NewKernel(record_, ONEOP_DEVICE_CUDA, ins, outs, new Kept{functor, record_},
+                  &Compute<Work, Kept>)
+            ->def.flags |= ONEOP_KERNEL_CUDA_GRAPH;
+      }
+    }
+  }
+#endif
   template <int32_t kDevice, class... T, class F>
   Op& OnDevice(const F& function) {
     static_assert(sizeof...(T) != 0, "name the dtypes: .kernel<float, double>(...)");
@@ -268,6 +318,43 @@ class Op {
   OpRecord* record_;
 };
 
+// OP_KERNELS("..."): what can be said of an op that another source defines.
+template <class S>
+class Kernels {
+ public:
+  explicit Kernels(OpRecord* record) : op_(record) {}
+
+  template <class... T, class F>
+  Kernels& kernel(const F& function) {
+    op_.template kernel<T...>(function);
+    return *this;
+  }
+  template <class... T, class F>
+  Kernels& cuda_kernel(const F& function) {
+    op_.template cuda_kernel<T...>(function);
+    return *this;
+  }
+#if defined(__CUDACC__)
+  template <class... T, class F>
+  Kernels& cuda_rows(const F& functor) {
+    op_.template cuda_rows<T...>(functor);
+    return *this;
+  }
+#endif
+  Kernels& cuda_graph() {
+    op_.cuda_graph();
+    return *this;
+  }
+
+ private:
+  Op<S> op_;
+};
+
+template <class Text>
+Kernels<SchemaOf<Text>> Extend(Text, const char* file, int32_t line) {
+  sdk::library.finish = &FinishRecords;
+  return Kernels<SchemaOf<Text>>(NewExtension(&SchemaOf<Text>::kSchema, {file, line}));
+}
 template <class Text>
 Op<SchemaOf<Text>> Define(Text, const char* file, int32_t line) {
   sdk::library.finish = &FinishRecords;

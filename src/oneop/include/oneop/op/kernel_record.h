@@ -21,7 +21,8 @@ struct KernelRecord {
   sdk::PointerList facts{};
   std::string predicate;
   int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};  // the dtypes of the arguments
-  const KernelRecord* next = nullptr;                           // of this op
+  int32_t device = ONEOP_DEVICE_CPU;
+  KernelRecord* next = nullptr;  // of this op
 };
 
 ONEOP_COLD inline void AddFact(KernelRecord* kernel, int32_t kind, int32_t value, const char* arg,
@@ -135,6 +136,7 @@ ONEOP_COLD inline KernelRecord* NewKernel(OpRecord* op, int32_t device, const in
     kernel->outs[i] = outs[i];
   }
   CheckAlone(*op, *kernel, device, ins);
+  kernel->device = device;
   kernel->next = op->kernels;
   op->kernels = kernel;
   return kernel;

@@ -6,6 +6,7 @@
 #pragma implementation "defaults.h"
 #pragma implementation "elementwise.h"
 #pragma implementation "exp.h"
+#pragma implementation "extension.h"
 #pragma implementation "functions.h"
 #pragma implementation "gradient.h"
 #pragma implementation "gradient_names.h"

@@ -47,7 +47,7 @@ struct OpRecord {
   const SbpRule* sbp = nullptr;
   const char* gradient_text = nullptr;
   bool has_no_gradient[kMostArguments] = {};  // of an input: `dx = None`
-  const KernelRecord* kernels = nullptr;      // the last one first
+  KernelRecord* kernels = nullptr;            // the last one first
   const OpRecord* next = nullptr;
 
   ONEOP_COLD void Mistake(std::initializer_list<std::string_view> pieces) const {
@@ -111,7 +111,8 @@ ONEOP_COLD inline void ReportSchema(const OpRecord& record) {
                              Pointed(schema.text, schema.culprit), "\n  ", schema.problem, hint});
 }
 
-ONEOP_COLD inline OpRecord* NewRecord(const Schema* schema, Place place) {
+// The ABI's description of a schema; nothing is registered yet.
+ONEOP_COLD inline OpRecord* DescribeOp(const Schema* schema, Place place) {
   auto* record = new OpRecord(schema, place);
   if (schema->problem != nullptr) {
     ReportSchema(*record);
@@ -138,9 +139,15 @@ ONEOP_COLD inline OpRecord* NewRecord(const Schema* schema, Place place) {
   def.outputs = reinterpret_cast<const oneop_arg_def* const*>(record->outputs.data);
   def.attrs = reinterpret_cast<const oneop_attr_def* const*>(record->attrs.data);
   def.self = record;
-  sdk::library.ops.Add(&def);
-  record->next = first_record;
-  first_record = record;
+  return record;
+}
+ONEOP_COLD inline OpRecord* NewRecord(const Schema* schema, Place place) {
+  OpRecord* record = DescribeOp(schema, place);
+  if (schema->problem == nullptr) {
+    sdk::library.ops.Add(&record->def);
+    record->next = first_record;
+    first_record = record;
+  }
   return record;
 }
 
