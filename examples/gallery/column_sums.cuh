@@ -165,6 +165,9 @@ inline unsigned SumBlocks(int64_t rows, int64_t rows_of_block, int threads) {
       std::max<int64_t>(1, std::min(most, (rows + rows_of_block - 1) / rows_of_block)));
 }
 
+// At least what kernels of column sums declare as shared memory themselves, in bytes.
+constexpr int kOwnShared = 4096;
+
 template <class T, class Work>
 struct SumLauncher {
   using C = typename Work::C;
@@ -182,7 +185,7 @@ struct SumLauncher {
       int most = 0;
       device::CheckLaunch(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                                  call.device_index()));
-      if (shared > most) {
+      if (shared > most - kOwnShared) {
         using Long = device::LongSpread<S::kSize>;
         RunLong<Long>(device::GridFor(rows, 1), Long::kMost);
       } else {
@@ -199,7 +202,7 @@ struct SumLauncher {
     const int64_t parts = static_cast<int64_t>(blocks) * groups;
     C* partial = call.scratch<C>(parts * Work::kSums * work.n);
     const auto kernel = &SumRows<T, Work, S>;
-    if (shared > 48 * 1024) {
+    if (shared > 48 * 1024 - kOwnShared) {  // what is declared in the kernel counts too
       device::CheckLaunch(
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
     }

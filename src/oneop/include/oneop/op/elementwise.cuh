@@ -114,6 +114,7 @@ struct CudaElementwiseWork<S, F, Types<R...>, Types<A...>, Types<V...>> {
         RunWith(functor, frame, count, std::index_sequence_for<R...>(),
                 std::index_sequence_for<A...>(), std::index_sequence_for<V...>());
     if (error != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());  // forget it: the next launch is not to blame
       sdk::ThrowText(ONEOP_ERROR_RUNTIME,
                      {"a CUDA kernel could not be launched: ", cudaGetErrorString(error)});
     }

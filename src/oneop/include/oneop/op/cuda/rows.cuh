@@ -9,7 +9,9 @@
 namespace oneop ONEOP_HIDDEN {
 namespace device {
 
+// Throws, and forgets the error: the next launch of this thread is not to blame for it.
 [[noreturn]] ONEOP_COLD inline void ThrowLaunch(cudaError_t error) {
+  static_cast<void>(cudaGetLastError());
   sdk::ThrowText(ONEOP_ERROR_RUNTIME,
                  {"a CUDA kernel could not be launched: ", cudaGetErrorString(error)});
 }
