@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch._functorch.config as functorch_config
 import torch.nn.functional as F
 
 from benchmarks._events import race_events
@@ -264,7 +265,7 @@ def add(section: Section, options: argparse.Namespace) -> None:
         return
     section.notes.append(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     # Graphs are walked back several times, which compiled ones refuse where they give memory away.
-    torch._functorch.config.donated_buffer = False  # type: ignore[attr-defined]
+    functorch_config.donated_buffer = False
     for entry in ENTRIES:
         for dtype in entry.dtypes[:1] if options.quick else entry.dtypes:
             for direction in ("forward", "backward") if entry.backward else ("forward",):

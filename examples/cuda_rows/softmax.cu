@@ -26,6 +26,7 @@ REGISTER_USER_OP("row_softmax_grad")
     .Input("dy")
     .Output("dx")
     .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
+      CHECK_GE_OR_RETURN(ctx->Shape4ArgNameAndIndex("y", 0)->NumAxes(), 1);
       CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("y", 0), *ctx->Shape4ArgNameAndIndex("dy", 0));
       return InferSameAs(ctx, "y", "dx");
     });

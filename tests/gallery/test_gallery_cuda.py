@@ -98,7 +98,9 @@ def test_gradients(case, dtype):
         dtypes, gradients = results_and_gradients(case, case.op, inputs, attrs)
         wide = [tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs]
         expected = results_and_gradients(case, reference, wide, attrs, dtypes)[1]
-        assert_close(gradients, expected, LIMITS[dtype], f"{rows} x {columns}")
+        # Sums over rows of numbers that were rounded to the dtype on the way.
+        limit = LIMITS[dtype] * max(1.0, (rows / 64) ** 0.5)
+        assert_close(gradients, expected, limit, f"{rows} x {columns}")
 
 
 @pytest.mark.parametrize(("case", "dtype"), CALLS)

@@ -198,7 +198,7 @@ def run_check(
                     break
                 contexts[device] = Context(subject=subject, domain=domain, examples=examples, seconds=8.0, repeat=case)
             context = contexts[device]
-            outcome = _not_run(context, family) or _run_family(context, family)
+            outcome = _once(outcomes, _not_run(context, family) or _run_family(context, family))
             outcomes.append(replace(outcome, family=_title(device, family)))
             if outcome.status == FAILED:
                 context.failed.add(family)
@@ -213,6 +213,16 @@ def run_check(
         accuracy=accuracy,
         by_author=hints.rtol is not None or hints.atol is not None,
     )
+
+
+def _once(outcomes: list[Outcome], outcome: Outcome) -> Outcome:
+    """Return the outcome, or that it fails as another family did: one cause is one failure."""
+    if outcome.failure is None:
+        return outcome
+    for other in outcomes:
+        if other.failure is not None and other.failure.message == outcome.failure.message:
+            return skipped(outcome.family, f"fails as {other.family} does")
+    return outcome
 
 
 def _devices_of(subject: Subject, case: Case | None) -> list[str]:
