@@ -22,6 +22,7 @@ REGISTER_USER_OP("row_layer_norm")
     .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
       const Shape& x = *ctx->Shape4ArgNameAndIndex("x", 0);
       CHECK_GE_OR_RETURN(x.NumAxes(), 1);
+      CHECK_GE_OR_RETURN(x.At(x.NumAxes() - 1), 1);  // the mean of nothing
       const Shape params({x.At(x.NumAxes() - 1)});
       CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("gamma", 0), params);
       CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("beta", 0), params);
@@ -46,6 +47,12 @@ REGISTER_USER_OP("row_layer_norm_grad")
     .Output("dbeta")
     .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
       const Shape& x = *ctx->Shape4ArgNameAndIndex("x", 0);
+      CHECK_GE_OR_RETURN(x.NumAxes(), 1);
+      CHECK_GE_OR_RETURN(x.At(x.NumAxes() - 1), 1);
+      CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("gamma", 0), Shape({x.At(x.NumAxes() - 1)}));
+      const DimVector rows(x.dim_vec().begin(), x.dim_vec().end() - 1);
+      CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("mean", 0), Shape(rows));
+      CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("inv_std", 0), Shape(rows));
       CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("dy", 0), x);
       *ctx->Shape4ArgNameAndIndex("dx", 0) = x;
       *ctx->Dtype4ArgNameAndIndex("dx", 0) = *ctx->Dtype4ArgNameAndIndex("x", 0);
@@ -260,6 +267,11 @@ class LayerNormGradKernel final : public user_op::OpKernel, public user_op::Cuda
     const int64_t cols = ColsOf(x);
     const int64_t count = x->shape().elem_cnt() / cols;
     cudaStream_t stream = ctx->device_ctx()->cuda_stream();
+    if (count == 0) {  // sums of no rows
+      OF_CUDA_CHECK(cudaMemsetAsync(dgamma, 0, sizeof(T) * cols, stream));
+      OF_CUDA_CHECK(cudaMemsetAsync(dbeta, 0, sizeof(T) * cols, stream));
+      return;
+    }
     int blocks = 0;
     rows::ForRowLength<T>(
         cols, rows::IsAligned({in, gamma, dy, dx}),
