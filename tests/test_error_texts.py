@@ -18,6 +18,9 @@ CANNOT_BE_PROVOKED = {
     "jobs/meeting.py: headers differ and calls do not": "an assertion: headers are made from the calls",
     "sharding/parts.py: has no overload for parts": "the lines before have just made that overload",
     "csrc/torch_host/calls/compute.cpp: the device is of no more use to this process": "needs a device that fails",
+    "testing/families/streams.py: a result changes after its stream is done something writes to it from elsewhere": (
+        "needs a GPU: tests/gpu/test_gpu_check.py"
+    ),
     "csrc/torch_host/jobs/job.cpp: a job s program is run by a thread that is not in its gate": "an assertion",
     "csrc/python/module/job_module.cpp: expected a JobEntry": "an assertion: only oneop.jobs calls the function",
 }
@@ -76,10 +79,10 @@ UNTESTED: tuple[str, ...] = (
     "testing/families/programs.py: torch.library.opcheck torch.ops.oneop.",
     "testing/families/repetition.py: print all torch.equal expected result for result in results",
     "testing/families/transforms.py: differs from the numerical one at element",
-    "testing/guards.py: bytes of scratch memory it asked for",
-    "testing/guards.py: reads memory that is not its own or that nobody wrote element",
-    "testing/guards.py: unwritten the first at",
-    "testing/guards.py: which the op does not declare as changed in place",
+    "testing/memory/guards.py: bytes of scratch memory it asked for",
+    "testing/memory/guards.py: reads memory that is not its own or that nobody wrote element",
+    "testing/memory/guards.py: unwritten the first at",
+    "testing/memory/guards.py: which the op does not declare as changed in place",
 )
 
 

@@ -17,7 +17,7 @@ def test_list_and_coverage(oneop, leaky_relu):
     assert status == 0 and "leaky_relu_grad" in out and "leaky_relu.cpp:" in out
     _, out, _ = oneop("list", "--coverage")
     lines = {line.split()[0]: line for line in out.splitlines()}
-    assert lines["op"].split() == ["op", "kernels", "gradient", "jvp", "vmap", "sbp"]
+    assert lines["op"].split() == ["op", "kernels", "gradient", "jvp", "vmap", "sbp", "certified"]
     assert "cpu: float32, float64" in lines["leaky_relu"] and "registered" in lines["leaky_relu"]
 
 
@@ -44,8 +44,8 @@ def test_check_finds_problems(oneop, tmp_path):
     [report] = json.loads(out)
     assert report["op"] == "cli_wrong" and report["outcomes"][0]["status"] == "failed"
     assert report["outcomes"][0]["failure"]["reproduce"][0] == "import torch, oneop"
-    assert oneop("check", "cli_wrong", "--only", "jvp", "--strict")[0] == 1
-    assert oneop("check", "cli_wrong", "--only", "jvp")[0] == 0
+    assert oneop("check", "cli_wrong", "--only", "devices", "--strict")[0] == 1
+    assert oneop("check", "cli_wrong", "--only", "devices")[0] == 0
 
 
 CRASHES = """
@@ -70,11 +70,61 @@ REGISTER_USER_KERNEL("cli_crashes").SetCreateFn<Crashes>().SetIsMatchedHob(
 def test_check_survives_a_kernel_that_ends_the_process(process, tmp_path):
     (tmp_path / "crashes.cpp").write_text(CRASHES)
     result = process("check", tmp_path / "crashes.cpp")
+    assert result.returncode == 1 and "cli_crashes, crashes: the call ends the process: SIGSEGV" in result.stdout
+    result = process("check", tmp_path / "crashes.cpp", "--only", "memory")
     assert result.returncode == 1
     lines = result.stderr.splitlines()
     assert lines[0] == "cli_crashes, memory: the process was ended by SIGSEGV during this call"
     assert lines[1].startswith("  x float32[") and lines[2] == "  reproduce:"
-    assert lines[-1].strip() == "print(oneop.ops.cli_crashes(x))"
+    assert lines[-2].strip() == "oneop.ops.cli_crashes(x)"
+    assert lines[-1].strip().startswith('oneop.testing.repeat("cli_crashes", "memory", [')
+
+
+def test_check_ends_a_call_that_does_not_return(process, tmp_path):
+    (tmp_path / "hangs.py").write_text(
+        "import time, torch, oneop\n"
+        "op = oneop.define('cli_hangs(Tensor x) -> Tensor y', infer='elementwise', differentiable=False)\n"
+        "op.register_kernel('cpu', dtypes=torch.float64)(lambda x: time.sleep(1000))\n"
+    )
+    result = process("check", tmp_path / "hangs.py", "--only", "inference", "--timeout", "2")
+    assert result.returncode == 1
+    assert result.stderr.startswith("cli_hangs, inference: this call did not return within 2 s\n  x float64[")
+
+
+def test_certificate_and_verify(process, tmp_path):
+    """A certificate holds for the files that it names and the properties that they have, and no others."""
+    program = (
+        "import torch, oneop\n"
+        "op = oneop.define('cli_double(Tensor x) -> Tensor y', infer='elementwise', differentiable=False)\n"
+        "op.register_kernel('cpu', dtypes=torch.float64)(lambda x: 2 * x)\n"
+        "oneop.testing.reference('cli_double')(lambda x: 2 * x)\n"
+    )
+    path, certificate = tmp_path / "double.py", tmp_path / "double.py.certificate.json"
+    path.write_text(program)
+    options = ["--only", "reference", "--only", "memory", "--examples", "4"]
+    assert process("check", path, *options, "--certificate", certificate).returncode == 0
+    content = json.loads(certificate.read_text())
+    assert content["ok"] and [outcome["family"] for outcome in content["ops"][0]["outcomes"]] == ["memory", "reference"]
+    assert content["ops"][0]["accuracy"][0]["max_eps"] == 0
+    result = process("verify", certificate, path)
+    assert (result.returncode, result.stdout) == (0, f"{certificate}: holds (1 op checked again)\n")
+    assert " yes" in process("list", "--load", path, "--coverage").stdout
+
+    path.write_text(program.replace("lambda x: 2 * x)\noneop", "lambda x: 3 * x)\noneop"))
+    result = process("verify", certificate, path)
+    assert result.returncode == 1
+    assert "double.py: the file is not the one that was certified" in result.stdout
+    assert 'op "cli_double", reference: certified passed, now failed' in result.stdout
+    assert process("verify", certificate, path, "--files-only").returncode == 1
+    assert " yes" not in process("list", "--load", path, "--coverage").stdout
+
+    certificate.write_text('{"format": "oneop certificate", "version": 9}')
+    result = process("verify", certificate, path)
+    assert result.returncode == 2 and "is a certificate of version 9, expected 1" in result.stderr
+    certificate.write_text("{}")
+    assert "is no certificate of oneop" in process("verify", certificate, path).stderr
+    certificate.unlink()
+    assert "cannot read the certificate" in process("verify", certificate, path).stderr
 
 
 def test_target_that_is_nothing(oneop, tmp_path, monkeypatch):

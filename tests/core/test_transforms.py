@@ -131,6 +131,14 @@ def test_dual_numbers(ops, once):
         assert fwad.unpack_dual(ops.t_relu(fwad.unpack_dual(dual).primal)).tangent is None
 
 
+def test_a_gradient_that_autograd_cannot_follow():
+    op = oneop.define("t_detaches(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu", dtypes=torch.float64)(lambda x: x * x)
+    op.register_grad(lambda ctx, dy: 2 * ctx.x.detach() * dy.detach())
+    with pytest.raises(OpNotImplementedError, match="autograd does not see how its gradient depends on those of its"):
+        jvp(op, (double(3),), (double(3),))
+
+
 def test_derived_tangents_of_several_inputs_and_outputs(ops):
     """Inputs without a tangent do not move; lists and several outputs have theirs."""
     a, b, v = double(3), double(3), double(3)
@@ -140,7 +148,7 @@ def test_derived_tangents_of_several_inputs_and_outputs(ops):
 
 @pytest.mark.parametrize("name", ["t_relu", "t_multiply"])
 def test_derived_tangents_agree_with_gradcheck(ops, name):
-    inputs = (double(4).requires_grad_(),) * (1 if name == "t_relu" else 2)
+    inputs = tuple(double(4).requires_grad_() for _ in range(1 if name == "t_relu" else 2))
     function = getattr(ops, name)
     assert torch.autograd.gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False)
 

@@ -5,18 +5,16 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "engine/ops/error.h"
-#include "torch_host/autograd/autograd.h"
-#include "torch_host/autograd/forward_mode.h"
+#include "torch_host/interpreter/python_error.h"
 
 namespace oneop {
 namespace {
 
-// A tensor that gradients are asked for: itself if somebody asks already, who gets them through it.
+// A tensor that gradients are asked for, and no other one: an op may have the same tensor twice. It
+// is not detached, because outer levels of torch.func may ask for gradients through it.
 at::Tensor as_variable(const at::Tensor& tensor) {
-  if (tensor.requires_grad()) {
-    return tensor;
-  }
-  return tensor.detach().set_requires_grad(true);
+  at::Tensor variable = at::alias(tensor);
+  return variable.requires_grad() ? variable : variable.set_requires_grad(true);
 }
 
 // The arguments with variables in place of tensors that have a tangent.
@@ -61,21 +59,18 @@ TensorList differentiate(const Layout& layout, const TensorList& outputs, const 
                                  /*create_graph=*/true, /*allow_unused=*/true);
   } catch (const std::exception& error) {
     const std::string text = error.what();
+    forget_python_error();
     refuse(layout, "its gradient cannot be differentiated: " + text.substr(0, text.find('\n')));
   }
 }
 
 }  // namespace
 
-TensorList derive_tangents(const TorchOp& op, const c10::OperatorHandle& handle,
-                           c10::DispatchKeySet keys, const torch::jit::Stack& primals,
-                           const TensorList& tangents) {
-  const Layout& layout = *op.record()->layout;
+TensorList derive_tangents(const Layout& layout, const torch::jit::Stack& primals,
+                           const TensorList& tangents, const AutogradCall& call) {
   const at::AutoGradMode with_gradients(true);
   TensorList variables;
-  torch::jit::Stack results = with_variables(layout, primals, tangents, &variables);
-  compute_autograd(op, handle, keys, &results);
-  const TensorList outputs = tensors_of(results);
+  const TensorList outputs = call(with_variables(layout, primals, tangents, &variables));
 
   TensorList differentiable;
   TensorList cotangents;

@@ -32,8 +32,6 @@ torch::jit::Stack primal_arguments(const Layout& layout, const c10::IValue* args
   return stack;
 }
 
-}  // namespace
-
 TensorList tensors_of(const torch::jit::Stack& results) {
   TensorList tensors;
   for (const c10::IValue& result : results) {
@@ -47,6 +45,8 @@ TensorList tensors_of(const torch::jit::Stack& results) {
   }
   return tensors;
 }
+
+}  // namespace
 
 void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
                           c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -75,9 +75,13 @@ void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
     inputs.push_back(*tensor);
   }
   const TensorList outputs = tensors_of(results);
+  const auto with_gradient = [&](torch::jit::Stack arguments) {
+    compute_autograd(op, handle, keys, &arguments);
+    return tensors_of(arguments);
+  };
   const TensorList output_tangents =
       forward != nullptr ? forward->rule->run(layout, primals.data(), inputs, tangents, outputs)
-                         : derive_tangents(op, handle, keys, primals, tangents);
+                         : derive_tangents(layout, primals, tangents, with_gradient);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_tangents[i].defined()) {
       outputs[i]._set_fw_grad(output_tangents[i], /*level=*/0, /*is_inplace_op=*/false);

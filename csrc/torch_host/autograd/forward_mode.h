@@ -9,9 +9,6 @@ namespace oneop {
 // True where an input carries a forward-mode tangent.
 bool has_tangents(const CallTensors& call);
 
-// The tensors among results, those in lists too.
-TensorList tensors_of(const torch::jit::Stack& results);
-
 // The call on the inputs without their tangents, then the op's rule for those, or a derived one.
 void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
                           c10::DispatchKeySet keys, torch::jit::Stack* stack);

@@ -57,6 +57,12 @@ void chain(PyObject* cause) {
 
 }  // namespace
 
+void forget_python_error() {
+  const PyGILState_STATE gil = PyGILState_Ensure();
+  PyErr_Clear();
+  PyGILState_Release(gil);
+}
+
 void set_python_error(const Error& error) {
   PyObject* cls = find_class(error.cls());
   if (cls == nullptr) {

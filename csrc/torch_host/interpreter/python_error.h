@@ -9,6 +9,9 @@ namespace oneop {
 // in a thread.
 [[noreturn]] void throw_python_error(const Error& error);
 
+// After a Python exception was caught in C++: torch's engine leaves it set as the current one.
+void forget_python_error();
+
 // Sets it as the current Python error; the GIL must be held.
 void set_python_error(const Error& error);
 

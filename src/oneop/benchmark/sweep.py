@@ -17,9 +17,9 @@ from oneop.benchmark.result import FORWARD, BenchResult, Row
 from oneop.benchmark.timing import measure
 from oneop.errors import ArgumentError
 from oneop.testing.case import Case, is_taken, make_case
-from oneop.testing.probe import Choice, Domain, find_domain, usual_attrs
+from oneop.testing.domain.probe import Choice, Domain, find_domain, usual_attrs
+from oneop.testing.domain.templates import Template
 from oneop.testing.subject import Hints, subject_of
-from oneop.testing.templates import Template
 
 if TYPE_CHECKING:
     from oneop._core import Op

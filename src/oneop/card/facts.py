@@ -12,7 +12,7 @@ from oneop.benchmark.result import BenchResult
 from oneop.card.backward import BackwardNode, trace_backward
 from oneop.registry import OpDef
 from oneop.testing.checker import run_check
-from oneop.testing.probe import find_domain, usual_attrs
+from oneop.testing.domain.probe import find_domain, usual_attrs
 from oneop.testing.report import CheckReport
 from oneop.testing.subject import Hints, subject_of
 

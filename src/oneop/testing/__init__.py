@@ -2,18 +2,16 @@
 
 values.py     tensors that are the same in every run, for any shape, dtype and layout
 subject.py    the op under check: its kernels, and what its author adds (a reference, shapes, values)
-probe.py      which shapes, dtypes and attributes an op takes, found by asking its inference
-templates.py, attribute_values.py, source_values.py  the shapes and the values that it tries
+domain/       which shapes, dtypes and attributes an op takes, found by asking its inference
 case.py       one call as data, and hypothesis strategies of calls
 explore.py    running a property over calls, and the smallest call that breaks it
 compare.py    results side by side
 accuracy.py   how far a result may be from the reference, derived from dtype, inputs and reference
-guards.py     running one kernel between red zones
-unmapped.py, cuda_unmapped.py  buffers beside memory that is not there
-isolation.py, cuda_child.py    calls in a child process
+memory/       buffers that are watched, and calls in child processes
 families/     what is verified, one family of checks a file
 checker.py    all families for one op
 report.py, loading.py, repeating.py  what was found, and programs that reproduce it
+certificate.py  reports as files that can be verified
 two_gradients.py  running both kinds of gradient of one op
 dual.py       `@autotest`: the same body with torch and with oneop
 sbp_proof.py  `check_sbp`: every SBP signature on simulated shards, and those that hold without being declared
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from oneop.testing.checker import check as check
     from oneop.testing.checker import pytest_params as pytest_params
     from oneop.testing.dual import autotest as autotest
-    from oneop.testing.guards import run_kernel as run_kernel
+    from oneop.testing.memory.guards import run_kernel as run_kernel
     from oneop.testing.repeating import repeat as repeat
     from oneop.testing.repeating import repeated_case as repeated_case
     from oneop.testing.repeating import tensor_case as tensor_case
@@ -58,7 +56,7 @@ _LATER = {
     "repeat": "repeating",
     "repeated_case": "repeating",
     "run_gradients": "two_gradients",
-    "run_kernel": "guards",
+    "run_kernel": "memory.guards",
     "tensor": "values",
     "tensor_case": "repeating",
 }

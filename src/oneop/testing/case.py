@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.errors import ArgumentError
-from oneop.testing.grouping import group_tensors
-from oneop.testing.probe import DEFAULT, Choice, Domain, find_domain
-from oneop.testing.reference_calls import bind_reference
+from oneop.testing.domain.grouping import group_tensors
+from oneop.testing.domain.probe import DEFAULT, Choice, Domain, find_domain
+from oneop.testing.domain.reference_calls import bind_reference
 from oneop.testing.subject import Hints, Subject, subject_of
 from oneop.testing.values import TensorCase
 

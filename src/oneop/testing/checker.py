@@ -17,6 +17,8 @@ from oneop.errors import ArgumentError, MissingDependencyError
 from oneop.registry import list_ops
 from oneop.testing.accuracy import NARROW
 from oneop.testing.case import Case
+from oneop.testing.domain.probe import Choice, Domain, find_domain
+from oneop.testing.domain.templates import Template
 from oneop.testing.families import (
     agreement,
     aliases,
@@ -37,10 +39,8 @@ from oneop.testing.families import (
     values,
 )
 from oneop.testing.families.context import Context, Family, skipped
-from oneop.testing.probe import Choice, Domain, find_domain
 from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
 from oneop.testing.subject import Bounds, Hints, Subject, make_hints, name_of, subject_of
-from oneop.testing.templates import Template
 
 if TYPE_CHECKING:
     from oneop._core import Op

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from oneop.runtime.core import core
+from oneop.testing.domain.source_values import constants_in_code
 from oneop.testing.sbp_shards import RAISED, Call, Sample
-from oneop.testing.source_values import constants_in_code
 
 #: What float inputs are multiplied by: thresholds and constants in an op show at one magnitude and not at another.
 MAGNITUDES = (1.0, 1e-3, 1e4, 1e-7, 1e8)

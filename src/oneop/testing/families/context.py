@@ -9,8 +9,8 @@ import torch
 
 from oneop.testing.accuracy import Statistics
 from oneop.testing.case import Case, Restriction, strategy_of
+from oneop.testing.domain.probe import Domain
 from oneop.testing.explore import Exploration, Property, explore, run_all
-from oneop.testing.probe import Domain
 from oneop.testing.report import FAILED, PARTIAL, PASSED, SKIPPED, Failure, Outcome, lines_for
 from oneop.testing.subject import Subject
 

@@ -12,10 +12,10 @@ import torch
 
 from oneop.testing.case import Case
 from oneop.testing.compare import assert_close, assert_same, largest_value
+from oneop.testing.domain.source_values import environment_variables
 from oneop.testing.families.context import Context
 from oneop.testing.families.memory import usual_cases
 from oneop.testing.report import Outcome
-from oneop.testing.source_values import environment_variables
 
 
 def environment(context: Context) -> Outcome:

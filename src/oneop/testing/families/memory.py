@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from oneop.errors import KernelNotFoundError
 from oneop.testing.case import Case, Restriction, is_taken, make_case
+from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.context import Context, failed, skipped
 from oneop.testing.families.unmapped import beside_unmapped
-from oneop.testing.guards import LATE_SECONDS, run_guarded
-from oneop.testing.probe import usual_attrs
+from oneop.testing.memory.guards import LATE_SECONDS, run_guarded
 from oneop.testing.report import FAILED, Outcome, arguments_text
 from oneop.testing.values import LAYOUTS
 

@@ -8,11 +8,11 @@ import torch
 
 from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_close, largest_value
+from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import Broken, NotForThis, first_lines
 from oneop.testing.families.aliases import assert_own_memory
 from oneop.testing.families.context import Context
 from oneop.testing.families.gradients import differentiable, floating, obstacle
-from oneop.testing.probe import usual_attrs
 from oneop.testing.report import Outcome
 
 

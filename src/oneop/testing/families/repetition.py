@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_same, same_bits
+from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.context import Context, skipped
 from oneop.testing.families.sizes import large_shapes
-from oneop.testing.probe import usual_attrs
 from oneop.testing.report import Outcome
 
 THREADS, ROUNDS, ELEMENTS = 4, 4, 300_000

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from oneop.testing.case import Case, is_taken, make_case
+from oneop.testing.domain.probe import Choice, usual_attrs
+from oneop.testing.domain.templates import Shape, Template
 from oneop.testing.explore import Broken, NotForThis, run_all
 from oneop.testing.families.agreement import kernels_agree, reference_agrees
 from oneop.testing.families.context import Context, outcome_of
 from oneop.testing.families.memory import memory_holds
-from oneop.testing.probe import Choice, usual_attrs
 from oneop.testing.report import Outcome
-from oneop.testing.templates import Shape, Template
 
 #: Sizes of one axis around the widths of vectors and blocks, and numbers of elements at which indices and grids change.
 ODD = (1, 7, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4097)

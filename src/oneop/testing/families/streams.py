@@ -12,7 +12,7 @@ from oneop.testing.compare import assert_same, same_bits
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.context import Context, skipped
 from oneop.testing.families.memory import usual_cases
-from oneop.testing.guards import LATE_SECONDS
+from oneop.testing.memory.guards import LATE_SECONDS
 from oneop.testing.report import Outcome
 
 #: What keeps a stream busy for some ten milliseconds.

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 
 from oneop.testing.case import Case
-from oneop.testing.cuda_child import first_cuda_death
 from oneop.testing.families.context import failed
-from oneop.testing.guards import FlushCall, make_buffer, name_buffers, run_in_buffers
-from oneop.testing.isolation import Death, first_death
+from oneop.testing.memory.cuda_child import first_cuda_death
+from oneop.testing.memory.guards import FlushCall, make_buffer, name_buffers, run_in_buffers
+from oneop.testing.memory.isolation import Death, first_death
+from oneop.testing.memory.unmapped import make_flush
 from oneop.testing.report import Outcome
-from oneop.testing.unmapped import make_flush
 
 
 def beside_unmapped(cases: list[Case]) -> Outcome | None:

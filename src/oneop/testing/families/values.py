@@ -9,10 +9,10 @@ from dataclasses import replace
 import torch
 
 from oneop.testing.case import Case, is_taken, make_case
+from oneop.testing.domain.probe import DEFAULT, usual_attrs
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.agreement import kernels_agree, reference_agrees
 from oneop.testing.families.context import Context, skipped
-from oneop.testing.probe import DEFAULT, usual_attrs
 from oneop.testing.report import Outcome
 
 FILLS = ("full", "large", "tiny")

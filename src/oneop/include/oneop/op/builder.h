@@ -12,7 +12,7 @@
 #include "oneop/op/typed_kernel.h"
 #if defined(__CUDACC__)
 #include "oneop/op/cuda/rows.cuh"
-#include "oneop/op/elementwise.cuh"
+#include "oneop/op/cuda/elementwise.cuh"
 #endif
 
 ONEOP_OP_INTERFACE

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
 
-from oneop.testing.guards import FlushCall
-from oneop.testing.isolation import Death
 from oneop.testing.loading import loading_lines
+from oneop.testing.memory.guards import FlushCall
+from oneop.testing.memory.isolation import Death
 from oneop.testing.report import repeat_arguments
 
 #: How long all calls of a child may take, its start included.
@@ -19,7 +20,7 @@ _ILLEGAL = 77  # exit status
 def first_cuda_death(calls: Sequence[FlushCall]) -> Death | None:
     """Run the calls one after the other in a new process; return the first that ends it."""
     lines = ["import torch, oneop", *loading_lines(calls[0].case.subject)]
-    lines += ["from oneop.testing.cuda_child import run_calls", "run_calls(["]
+    lines += ["from oneop.testing.memory.cuda_child import run_calls", "run_calls(["]
     for call in calls:
         arguments = ", ".join(repeat_arguments(call.case, "memory"))
         lines.append(f"    (oneop.testing.repeated_case({arguments}), {call.kernel}, {call.at_end}, {call.only}),")
@@ -36,7 +37,7 @@ def first_cuda_death(calls: Sequence[FlushCall]) -> Death | None:
         return None
     place = child.stdout.count("call ") - 1
     if place < 0:
-        raise RuntimeError(f"the process for calls on the GPU ended before the first: {child.stderr.strip()[-300:]}")
+        raise RuntimeError(child.stderr.strip()[-300:])
     return Death(place, "illegal access" if child.returncode == _ILLEGAL else f"exit status {child.returncode}")
 
 
@@ -44,7 +45,7 @@ def run_calls(calls: Sequence[tuple[object, int, bool, int | None]]) -> None:
     """Be the child: run each call, and leave at the first illegal access."""
     import torch
 
-    from oneop.testing.cuda_unmapped import make_cuda_flush
+    from oneop.testing.memory.cuda_unmapped import make_cuda_flush
 
     for case, kernel, at_end, only in calls:
         print("call ", flush=True)
@@ -59,6 +60,4 @@ def run_calls(calls: Sequence[tuple[object, int, bool, int | None]]) -> None:
             torch.cuda.synchronize()
         except Exception:
             sys.stdout.flush()
-            import os
-
             os._exit(_ILLEGAL)

@@ -20,8 +20,8 @@ from oneop.runtime.core import core
 from oneop.testing.case import Case
 from oneop.testing.compare import number
 from oneop.testing.explore import Broken
+from oneop.testing.memory.unmapped import MakeFlush, make_flush
 from oneop.testing.subject import Hints, Subject, subject_of
-from oneop.testing.unmapped import MakeFlush, make_flush
 
 if TYPE_CHECKING:
     from oneop._core import Op

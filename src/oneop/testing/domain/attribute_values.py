@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from oneop.registry import AttrDef
-from oneop.testing.isolation import first_death
-from oneop.testing.reference_calls import bind_reference
-from oneop.testing.source_values import constants_in_code, words_in_sources
+from oneop.testing.domain.reference_calls import bind_reference
+from oneop.testing.domain.source_values import constants_in_code, words_in_sources
+from oneop.testing.memory.isolation import first_death
 from oneop.testing.subject import Subject
 
 #: Values that no op means to take. One that takes them does not check the attribute.

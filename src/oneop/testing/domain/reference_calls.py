@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from oneop.testing.grouping import group_tensors
+from oneop.testing.domain.grouping import group_tensors
 from oneop.testing.subject import Subject
 
 

@@ -38,9 +38,9 @@ def make_flush(size: int, *, at_end: bool) -> torch.Tensor:
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     start = _libc.mmap(None, (pages + 2) * _PAGE, _PROT_NONE, flags, -1, 0)
     if start in (None, ctypes.c_void_p(-1).value):
-        raise MemoryError(f"cannot map {pages + 2} pages")
+        raise MemoryError
     inside = start + _PAGE
     if _libc.mprotect(inside, pages * _PAGE, _PROT_READ_WRITE) != 0:
-        raise MemoryError(f"cannot make {pages} pages writable")
+        raise MemoryError
     address = inside + pages * _PAGE - size if at_end else inside
     return torch.frombuffer((ctypes.c_char * size).from_address(address), dtype=torch.uint8)

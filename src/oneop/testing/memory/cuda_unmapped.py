@@ -81,4 +81,4 @@ def _driver() -> ctypes.CDLL:
 def _call(function: object, *arguments: object) -> None:
     status = function(*arguments)  # type: ignore[operator]
     if status != 0:
-        raise MemoryError(f"{getattr(function, '__name__', 'the driver')} returned {status}")
+        raise MemoryError(f"{getattr(function, '__name__', '')}: {status}")

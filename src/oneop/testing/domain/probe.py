@@ -15,10 +15,10 @@ from oneop.errors import ArgumentError
 from oneop.model.dtypes import DTYPES
 from oneop.registry import AttrDef, KernelDef
 from oneop.runtime.core import core
-from oneop.testing.attribute_values import believed_values, values_of
-from oneop.testing.grouping import group_tensors
+from oneop.testing.domain.attribute_values import believed_values, values_of
+from oneop.testing.domain.grouping import group_tensors
+from oneop.testing.domain.templates import Shape, Template, find_templates
 from oneop.testing.subject import Subject
-from oneop.testing.templates import Shape, Template, find_templates
 from oneop.testing.values import TensorCase
 
 
