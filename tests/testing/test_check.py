@@ -40,7 +40,7 @@ def test_right_op_passes(make):
     make()
     report = oneop.testing.check(make.__defaults__[0], examples=8)
     assert report.ok
-    assert {outcome.family for outcome in report.outcomes} == set(FAMILIES)
+    assert {outcome.family for outcome in report.outcomes} == set(FAMILIES) - {"streams"}
 
 
 @pytest.mark.parametrize("name", ["leaky_relu", "leaky_relu_parallel", "leaky_relu_grad"])
@@ -60,19 +60,23 @@ def test_failure_tells_the_smallest_call_and_how_to_repeat_it():
         oneop.testing.check("ignores_attribute", only="reference")
     place = f"{faults.__file__}:{faults.ignores_attribute.__code__.co_firstlineno + 1}"
     seconds = str(caught.value).split()[-2]
+    bound = str(caught.value).split(" within ")[1].split()[0]
+    assert 1e-7 < float(bound) < 1e-5
     assert str(caught.value) == (
         f"ignores_attribute  {place}\n"
         "  failed   reference        see below\n"
         "\n"
         "ignores_attribute, reference: the result differs from the reference: y is 2.78125, expected 0.6953125 "
-        "(1 of 1 elements differ)\n"
+        f"within {bound} (1 of 1 elements differ)\n"
         "  smallest call found: x float32[], by=0.5\n"
         "  reproduce:\n"
         "    import torch, oneop\n"
         "    from oneop.testing import tensor\n"
         f'    import runpy; runpy.run_path("{faults.__file__}")\n'
         "    x = tensor((), torch.float32)\n"
-        "    print(oneop.ops.ignores_attribute(x, by=0.5))\n"
+        "    oneop.ops.ignores_attribute(x, by=0.5)\n"
+        '    oneop.testing.repeat("ignores_attribute", "reference", '
+        "[oneop.testing.tensor_case((), torch.float32)], attrs={'by': 0.5})\n"
         f"  1 failed in {seconds} s"
     )
     assert caught.value.report.to_json()["outcomes"][0]["failure"]["case"] == "x float32[], by=0.5"
@@ -82,7 +86,7 @@ def test_lines_that_reproduce_run(capsys):
     oneop.load("faults", [Path(faults.__file__).with_suffix(".cpp")])
     report = run_check("leaves_tail", Hints())
     lines = report.failures[0].failure.reproduce
-    assert lines[-1] == 'oneop.testing.run_kernel("leaves_tail", 0, x)'
+    assert lines[-2] == 'oneop.testing.run_kernel("leaves_tail", 0, x)'
     with pytest.raises(AssertionError, match=r'op "leaves_tail": the kernel at .*:\d+ leaves 1 of 1 elements'):
         exec("\n".join(lines), {})
 

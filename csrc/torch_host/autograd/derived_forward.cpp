@@ -94,13 +94,17 @@ TensorList derive_tangents(const Layout& layout, const torch::jit::Stack& primal
   TensorList linear;
   TensorList along;
   for (size_t i = 0; i < gradients.size(); ++i) {
-    if (gradients[i].defined() && gradients[i].requires_grad()) {
-      linear.push_back(gradients[i]);
-      along.push_back(given[i]);
+    if (!gradients[i].defined()) {
+      continue;  // the outputs do not depend on this input, says the gradient
     }
+    if (!gradients[i].requires_grad()) {
+      refuse(layout, "autograd does not see how its gradient depends on those of its outputs");
+    }
+    linear.push_back(gradients[i]);
+    along.push_back(given[i]);
   }
   if (linear.empty()) {
-    refuse(layout, "autograd does not see how its gradient depends on those of its outputs");
+    return derived;
   }
   const TensorList products = differentiate(layout, linear, cotangents, along);
   size_t next = 0;
