@@ -1,4 +1,4 @@
-// python_error.h: core errors as Python exceptions.
+// python_throw.h: core errors as exceptions that torch carries.
 #pragma once
 
 #include "engine/ops/error.h"
@@ -8,8 +8,5 @@ namespace oneop {
 // Throws what torch turns back into the Python exception wherever C++ ends: in a call, in backward,
 // in a thread.
 [[noreturn]] void throw_python_error(const Error& error);
-
-// Sets it as the current Python error; the GIL must be held.
-void set_python_error(const Error& error);
 
 }  // namespace oneop
