@@ -19,6 +19,7 @@ CPP_LAYERS = (
     "engine/plans",
     "c_host",
     "interpreter",
+    "numpy_host",
     "torch_host/interpreter",
     "torch_host/memory",
     "torch_host/ops",
@@ -36,6 +37,7 @@ CPP_LAYERS = (
 PLAIN_HOSTS = {
     "c_host": re.compile(r"[a-z_]+|pthread\.h|oneop/.*\.h"),
     "interpreter": re.compile(r"[a-z_]+|Python\.h|oneop/.*\.h"),
+    "numpy_host": re.compile(r"[a-z_]+|Python\.h|structmember\.h|numpy/arrayobject\.h|oneop/.*\.h"),
 }
 #: What the engine may include beside its own files: the standard library, dlopen, and the SDK.
 ENGINE_INCLUDES = re.compile(r"[a-z_]+|dlfcn\.h|oneop/.*\.h")

@@ -1,4 +1,4 @@
-// attr_words.h: attribute values as numbers, to travel through programs that know no types of ours.
+// attr_words.h: attribute values as numbers, for programs that have no type for them.
 #pragma once
 
 #include <cstdint>

@@ -83,9 +83,13 @@ std::vector<int32_t> least_outputs(const OpDef& op) {
 }
 
 CallSpec spec_of(const OpDef& op, const oneop_request& request) {
+  checked_count(request.num_attrs, request.attrs, "oneop_request.num_attrs");
+  return spec_of(op, request, attrs_of(op, request));
+}
+
+CallSpec spec_of(const OpDef& op, const oneop_request& request, std::vector<AttrValue> values) {
   CallSpec spec;
   checked_count(request.num_inputs, request.inputs, "oneop_request.num_inputs");
-  checked_count(request.num_attrs, request.attrs, "oneop_request.num_attrs");
   for (size_t a = 0; a < op.inputs.size(); ++a) {
     const int32_t left = request.num_inputs - static_cast<int32_t>(a);
     spec.input_counts.push_back(request.input_counts != nullptr ? request.input_counts[a]
@@ -103,7 +107,7 @@ CallSpec spec_of(const OpDef& op, const oneop_request& request) {
   for (int32_t i = 0; i < request.num_inputs; ++i) {
     spec.inputs.push_back(meta_of(op, request.inputs[i]));
   }
-  spec.attrs = attrs_of(op, request);
+  spec.attrs = std::move(values);
   spec.output_counts =
       request.output_counts == nullptr
           ? least_outputs(op)

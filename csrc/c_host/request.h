@@ -8,6 +8,8 @@ namespace oneop {
 
 // Defaults are filled in and counts checked. Throws ArgumentError.
 CallSpec spec_of(const OpDef& op, const oneop_request& request);
+// The same with attributes as `values`.
+CallSpec spec_of(const OpDef& op, const oneop_request& request, std::vector<AttrValue> values);
 
 // As few tensors as each output may have.
 std::vector<int32_t> least_outputs(const OpDef& op);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "c_host/attr_words.h"
 #include "c_host/differentiate.h"
 #include "c_host/generator.h"
 #include "c_host/grad_steps.h"
@@ -84,18 +85,28 @@ const OpSlot& slot_of(const oneop_op* op) {
 
 RecordPtr record_of(const oneop_op* op) { return Registry::global().get(slot_of(op).name); }
 
-CallSpec read_request(const OpDef& op, const oneop_request* request) {
+const oneop_request& checked(const oneop_request* request) {
   if (request == nullptr || request->size < sizeof(oneop_request)) {
     throw Error("AbiError",
                 "oneop_request.size: expected at least " + std::to_string(sizeof(oneop_request)));
   }
-  return spec_of(op, *request);
+  return *request;
 }
 
 oneop_plan* make_plan(const oneop_op* op, const oneop_request* request, bool infer_only) {
   return guard_pointer<oneop_plan>([&] {
     const RecordPtr record = record_of(op);
-    return new oneop_plan{{record, read_request(*record->op, request), infer_only}};
+    return new oneop_plan{{record, spec_of(*record->op, checked(request)), infer_only}};
+  });
+}
+
+oneop_plan* prepare_words(const oneop_op* op, const oneop_request* request, const int64_t* words,
+                          int64_t num_words) {
+  return guard_pointer<oneop_plan>([&] {
+    const RecordPtr record = record_of(op);
+    const OpDef& def = *record->op;
+    return new oneop_plan{
+        {record, spec_of(def, checked(request), values_of(def, words, num_words)), false}};
   });
 }
 
@@ -130,7 +141,7 @@ const oneop_op_def* definition(const oneop_op* op) {
 oneop_grad* make_grad(const oneop_op* op, const oneop_request* request, const uint8_t* needs_grad) {
   return guard_pointer<oneop_grad>([&] {
     const RecordPtr record = record_of(op);
-    const CallSpec spec = read_request(*record->op, request);
+    const CallSpec spec = spec_of(*record->op, checked(request));
     std::vector<uint8_t> needs;
     if (needs_grad != nullptr) {
       needs.assign(needs_grad, needs_grad + spec.inputs.size());
@@ -191,6 +202,8 @@ oneop_runtime make_table() {
     const auto& grads = grad->steps.plan().grad_of_input;
     return i < 0 || i >= static_cast<int32_t>(grads.size()) ? -1 : grads[i];
   };
+  table.prepare_words = &prepare_words;
+  table.epoch = [] { return Registry::global().epoch(); };
   return table;
 }
 

@@ -46,6 +46,20 @@ def runtime_path() -> Path:
     )
 
 
+def numpy_host_path() -> Path:
+    """Return the extension `oneop._numpy_host` for this Python and numpy; it is built first if need be."""
+    import numpy as np
+
+    return build_host(
+        Recipe(
+            name="numpy",
+            file_name=f"_numpy_host{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}",
+            units=("engine.cpp", "interpreter.cpp", "hosts/c_host.cpp", "hosts/numpy_host.cpp"),
+            include_dirs={"python": python_headers(), "numpy": Path(np.get_include())},
+        )
+    )
+
+
 def python_headers() -> Path:
     """Return the folder of Python.h. Raises `BuildError` if it is not installed."""
     include = Path(sysconfig.get_path("include"))

@@ -25,9 +25,10 @@ extern "C" {
 #define ONEOP_RUNTIME_MAJOR 1
 #define ONEOP_RUNTIME_MINOR 0
 
-typedef struct oneop_op oneop_op;     /* a name in the registry; it stays valid forever */
-typedef struct oneop_plan oneop_plan; /* a call worked out once: outputs, kernel, scratch */
-typedef struct oneop_grad oneop_grad; /* the steps that differentiate one call */
+typedef struct oneop_runtime oneop_runtime; /* the table of functions, below */
+typedef struct oneop_op oneop_op;           /* a name in the registry; it stays valid forever */
+typedef struct oneop_plan oneop_plan;       /* a call worked out once: outputs, kernel, scratch */
+typedef struct oneop_grad oneop_grad;       /* the steps that differentiate one call */
 
 /* A call without its data. */
 typedef struct oneop_request {
@@ -79,7 +80,7 @@ typedef struct oneop_framework {
                    void* sink, oneop_status* status);
 } oneop_framework;
 
-typedef struct oneop_runtime {
+struct oneop_runtime {
   uint32_t size;
   uint32_t major;
   uint32_t minor;
@@ -133,7 +134,13 @@ typedef struct oneop_runtime {
   int32_t (*num_steps)(const oneop_grad* grad);
   const oneop_step* (*step)(const oneop_grad* grad, int32_t index);
   int32_t (*grad_of_input)(const oneop_grad* grad, int32_t input); /* its blob; -1: it has none */
-} oneop_runtime;
+
+  /* ---- for hosts in other languages ---- */
+  /* As prepare, with the values of all attributes as words that the runtime has written. */
+  oneop_plan* (*prepare_words)(const oneop_op* op, const oneop_request* request,
+                               const int64_t* words, int64_t num_words);
+  uint64_t (*epoch)(void); /* another number after each change of any op */
+};
 
 /* Null for a major version that this runtime is not. The table lives as long as the process. */
 const oneop_runtime* oneop_get_runtime(uint32_t major);
