@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import statistics
 import timeit
 from collections.abc import Callable
@@ -10,11 +12,12 @@ from typing import Any
 import numpy as np
 
 import oneop
+from benchmarks import ALPHA
+from benchmarks._jax import jax_op
 
-ALPHA = 0.2
 SOURCE = "examples/leaky_relu/leaky_relu.cpp"
 ROUNDS = 15
-CALLS = 20_000
+CALLS = 5_000
 
 
 def ratio(subject: Callable[[], Any], peer: Callable[[], Any]) -> tuple[float, float, float]:
@@ -26,13 +29,46 @@ def ratio(subject: Callable[[], Any], peer: Callable[[], Any]) -> tuple[float, f
     return *nanoseconds, statistics.median(ours / theirs for ours, theirs in turns)  # type: ignore[return-value]
 
 
-def main() -> None:
-    """Print a line for each call."""
+def numpy_calls() -> None:
+    """Print calls on numpy arrays."""
     relu = oneop.numpy.load(oneop.build("leaky_relu", [SOURCE])).leaky_relu
     x = np.arange(8, dtype=np.float32)
     for text, subject in {"op(x)": lambda: relu(x), "op(x, alpha=...)": lambda: relu(x, alpha=ALPHA)}.items():
-        ours, theirs, times = ratio(subject, lambda: np.negative(x))
-        print(f"numpy  {text:18} {ours:6.0f} ns   np.negative(x) {theirs:6.0f} ns   {times:.2f}x (bar 2.00x)")
+        report("numpy", text, "np.negative(x)", *ratio(subject, lambda: np.negative(x)), bar=2.0)
+
+
+def jax_calls() -> None:
+    """Print calls on jax arrays: under jit against a handler written by hand, eager against an op of jax's own."""
+    import jax
+
+    handler = jax_op()
+    assert handler is not None
+    relu = oneop.jax.load(oneop.build("leaky_relu", [SOURCE])).leaky_relu
+    x = jax.numpy.arange(8, dtype=jax.numpy.float32)
+    ours, theirs = jax.jit(lambda x: relu(x, alpha=ALPHA)), jax.jit(handler)
+    assert np.array_equal(ours(x), theirs(x))
+    calls = {"op(x, alpha=...)": lambda: relu(x, alpha=ALPHA), "op(x)": lambda: relu(x)}
+
+    def wait(call: Callable[..., Any]) -> Callable[[], Any]:
+        return lambda: call(x).block_until_ready()
+
+    report("jax", "jit(op)(x)", "jit(handler)(x)", *ratio(wait(ours), wait(theirs)), bar=1.1)
+    chain = [jax.jit(lambda x, f=f: functools.reduce(lambda y, _: f(y), range(50), x)) for f in (ours, theirs)]
+    report("jax", "jit of 50 calls", "of the handler", *ratio(wait(chain[0]), wait(chain[1])), bar=1.1)
+    for text, call in calls.items():
+        report("jax", text, "jax.numpy.sin(x)", *ratio(call, lambda: jax.numpy.sin(x)), bar=1.2)
+
+
+def report(host: str, text: str, peer: str, ours: float, theirs: float, times: float, bar: float) -> None:
+    """Print a line."""
+    print(f"{host:6} {text:18} {ours:8.0f} ns   {peer:18} {theirs:8.0f} ns   {times:.2f}x (bar {bar:.2f}x)", flush=True)
+
+
+def main() -> None:
+    """Print a line for each call of the hosts that are installed."""
+    numpy_calls()
+    if importlib.util.find_spec("jax") is not None:
+        jax_calls()
 
 
 if __name__ == "__main__":

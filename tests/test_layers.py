@@ -20,6 +20,7 @@ CPP_LAYERS = (
     "c_host",
     "interpreter",
     "numpy_host",
+    "jax_host",
     "torch_host/interpreter",
     "torch_host/memory",
     "torch_host/ops",
@@ -37,6 +38,7 @@ CPP_LAYERS = (
 PLAIN_HOSTS = {
     "c_host": re.compile(r"[a-z_]+|pthread\.h|oneop/.*\.h"),
     "interpreter": re.compile(r"[a-z_]+|Python\.h|oneop/.*\.h"),
+    "jax_host": re.compile(r"[a-z_]+|oneop/runtime\.h|xla/ffi/api/ffi\.h"),
     "numpy_host": re.compile(r"[a-z_]+|Python\.h|structmember\.h|numpy/arrayobject\.h|oneop/.*\.h"),
 }
 #: What the engine may include beside its own files: the standard library, dlopen, and the SDK.

@@ -12,6 +12,7 @@ from oneop.settings import settings as settings
 
 if TYPE_CHECKING:
     from oneop import functional as functional
+    from oneop import jax as jax
     from oneop import numpy as numpy
     from oneop import ods as ods
     from oneop import testing as testing
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 _WITHOUT_TORCH = {
     "Library": "_build.library:Library",
     "build": "_build.library:build",
+    "jax": "jax",
     "numpy": "numpy",
 }
 
@@ -160,6 +162,7 @@ __all__ = [
     "get_variable",
     "global_function",
     "global_tensor",
+    "jax",
     "list_ops",
     "list_pending",
     "load",

@@ -60,6 +60,20 @@ def numpy_host_path() -> Path:
     )
 
 
+def jax_host_path() -> Path:
+    """Return the handler that XLA calls, for the installed jaxlib; it is built first if need be."""
+    import jax.ffi
+
+    return build_host(
+        Recipe(
+            name="jax",
+            file_name="liboneop_jax.so",
+            units=("hosts/jax_host.cpp",),
+            include_dirs={"jaxlib": Path(jax.ffi.include_dir())},
+        )
+    )
+
+
 def python_headers() -> Path:
     """Return the folder of Python.h. Raises `BuildError` if it is not installed."""
     include = Path(sysconfig.get_path("include"))

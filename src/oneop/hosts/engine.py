@@ -13,6 +13,9 @@ from oneop._build.library import Library
 from oneop.errors import ArgumentError, LoadError, described
 from oneop.runtime.library_file import check_file, copy_file, read_file
 
+#: Kinds of entries of SBP signatures, as in oneop/abi.h.
+SPLIT, BROADCAST, PARTIAL_SUM = 1, 2, 3
+
 #: Specs of tensors as the engine takes them: (shape, name of the dtype).
 Spec = tuple[tuple[int, ...], str]
 
@@ -20,6 +23,8 @@ _lock = threading.RLock()
 _engine: Any = None
 #: What is loaded under each library name: the digest of its content, and its ops.
 _loaded: dict[str, tuple[str, tuple[str, ...]]] = {}
+#: The digest of the library that each op came from last. What is kept for a call is kept for it.
+editions: dict[str, str] = {}
 
 
 def engine() -> Any:
@@ -68,4 +73,5 @@ def load_ops(library: Library | str | os.PathLike[str], package: str = "") -> tu
         # A library remembers the host that it was loaded by. torch's may load the same file, so this one has its own.
         names = tuple(engine().load(str(copy_file(path, digest, content, "-host")), name, package))
         _loaded[f"{package}/{name}"] = (digest, names)
+        editions.update(dict.fromkeys(names, digest))
     return names

@@ -31,7 +31,7 @@ class Arrays:
     def to(self, x: Any, dtype: Any) -> Any:
         """Return the array with this dtype, or with the one that the framework has in its place."""
         wanted = self.dtype_of(dtype) if isinstance(dtype, str) else self.dtype_of(np.dtype(dtype).name)
-        return x if getattr(x, "dtype", None) == wanted else self.xp.asarray(x, dtype=wanted)
+        return x if hasattr(x, "dtype") and x.dtype == wanted else self.xp.asarray(x, dtype=wanted)
 
     def common(self, *values: Any) -> tuple[Any, ...]:
         """Return arrays and numbers as arrays of the dtype that torch's rules give.
