@@ -21,6 +21,22 @@ const oneop_runtime* runtime = nullptr;
 using Plan = std::shared_ptr<const oneop_plan>;
 using Words = ffi::Span<const int64_t>;
 
+// Where a call runs.
+struct Place {
+  int32_t device_type = ONEOP_DEVICE_CPU;
+  int32_t device_index = -1;
+  void* stream = nullptr;
+  ffi::ScratchAllocator* scratch = nullptr;  // null: the runtime finds memory itself
+};
+
+// XLA's memory for the call that this thread runs on a device. It is given back in the order of the
+// stream, when the call ends.
+thread_local ffi::ScratchAllocator* current_scratch = nullptr;
+
+void* allocate_scratch(int32_t, int64_t bytes, void*) {
+  return current_scratch == nullptr ? nullptr : current_scratch->Allocate(bytes).value_or(nullptr);
+}
+
 int32_t code_of(ffi::DataType dtype) {
   switch (dtype) {
     case ffi::DataType::PRED:
@@ -66,9 +82,12 @@ int32_t code_of(ffi::DataType dtype) {
   }
 }
 
-// What a plan depends on: the words of the call, the inputs, and the state of the registry. The
+// What a plan depends on: where it runs, the words of the call, the inputs, and the state of the
+// registry. The
 // words are [inputs, their counts, outputs, their counts, attributes].
-void append_key(Words words, const ffi::RemainingArgs& args, std::vector<int64_t>* key) {
+void append_key(const Place& place, Words words, const ffi::RemainingArgs& args,
+                std::vector<int64_t>* key) {
+  key->push_back(static_cast<int64_t>(place.device_type) << 32 | (place.device_index + 1));
   key->push_back(static_cast<int64_t>(runtime->epoch()));
   key->insert(key->end(), words.begin(), words.end());
   for (size_t i = 0; i < args.size(); ++i) {
@@ -80,7 +99,8 @@ void append_key(Words words, const ffi::RemainingArgs& args, std::vector<int64_t
   }
 }
 
-Plan make_plan(const std::string& op, Words words, const ffi::RemainingArgs& args) {
+Plan make_plan(const std::string& op, const Place& place, Words words,
+               const ffi::RemainingArgs& args) {
   const int64_t* next = words.begin();
   const auto counts = [&] {
     const int64_t* begin = next + 1;
@@ -96,7 +116,8 @@ Plan make_plan(const std::string& op, Words words, const ffi::RemainingArgs& arg
     tensors[i].shape = const_cast<int64_t*>(dims.begin());
     tensors[i].ndim = static_cast<int32_t>(dims.size());
     tensors[i].dtype = code_of(buffer->element_type());
-    tensors[i].device_type = ONEOP_DEVICE_CPU;
+    tensors[i].device_type = place.device_type;
+    tensors[i].device_index = place.device_index;
   }
   oneop_request request{};
   request.size = sizeof request;
@@ -104,6 +125,8 @@ Plan make_plan(const std::string& op, Words words, const ffi::RemainingArgs& arg
   request.inputs = tensors.data();
   request.input_counts = input_counts.data();
   request.output_counts = output_counts.data();
+  request.device_type = place.device_type;
+  request.device_index = place.device_index;
   oneop_plan* plan =
       runtime->prepare_words(runtime->find_op(op.c_str()), &request, next, words.end() - next);
   return Plan(plan,
@@ -121,8 +144,8 @@ struct KeyHash {
 };
 
 // Plans of all threads. XLA runs a program on any of its threads.
-Plan shared_plan(const std::string& op, const std::vector<int64_t>& key, Words words,
-                 const ffi::RemainingArgs& args) {
+Plan shared_plan(const std::string& op, const std::vector<int64_t>& key, const Place& place,
+                 Words words, const ffi::RemainingArgs& args) {
   static auto* mutex = new std::mutex;
   static auto* plans =
       new std::unordered_map<std::pair<std::string, std::vector<int64_t>>, Plan, KeyHash>;
@@ -133,7 +156,7 @@ Plan shared_plan(const std::string& op, const std::vector<int64_t>& key, Words w
       return known->second;
     }
   }
-  Plan plan = make_plan(op, words, args);  // runs authors' code, so without the lock
+  Plan plan = make_plan(op, place, words, args);  // runs authors' code, so without the lock
   if (plan != nullptr) {
     const std::lock_guard<std::mutex> lock(*mutex);
     if (plans->size() >= 4096) {  // shapes that never repeat must not fill the memory
@@ -146,7 +169,8 @@ Plan shared_plan(const std::string& op, const std::vector<int64_t>& key, Words w
 
 // The last calls of this thread, found again without a lock. The plan lives until the thread's next
 // call.
-const oneop_plan* find_plan(std::string_view op, Words words, const ffi::RemainingArgs& args) {
+const oneop_plan* find_plan(std::string_view op, const Place& place, Words words,
+                            const ffi::RemainingArgs& args) {
   struct Last {
     std::string op;
     std::vector<int64_t> key;
@@ -160,7 +184,7 @@ const oneop_plan* find_plan(std::string_view op, Words words, const ffi::Remaini
   };
   static thread_local Memory memory;
   memory.key.clear();
-  append_key(words, args, &memory.key);
+  append_key(place, words, args, &memory.key);
   for (const Last& last : memory.lasts) {
     if (last.key == memory.key && last.op == op) {
       return last.plan.get();
@@ -168,7 +192,7 @@ const oneop_plan* find_plan(std::string_view op, Words words, const ffi::Remaini
   }
   const std::string name(op);
   const std::vector<int64_t> key = memory.key;  // authors' code may run, and call this again
-  Plan plan = shared_plan(name, key, words, args);
+  Plan plan = shared_plan(name, key, place, words, args);
   if (plan == nullptr) {
     return nullptr;
   }
@@ -177,9 +201,9 @@ const oneop_plan* find_plan(std::string_view op, Words words, const ffi::Remaini
   return next.plan.get();
 }
 
-ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, std::string_view op,
-                Words words) {
-  const oneop_plan* plan = find_plan(op, words, args);
+ffi::Error run(const Place& place, const ffi::RemainingArgs& args, ffi::RemainingRets rets,
+               std::string_view op, Words words) {
+  const oneop_plan* plan = find_plan(op, place, words, args);
   if (plan == nullptr) {
     return ffi::Error(ffi::ErrorCode::kInvalidArgument, runtime->last_error());
   }
@@ -197,10 +221,24 @@ ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, std::string_vi
   for (size_t i = 0; i < rets.size(); ++i) {
     data[args.size() + i] = (*rets.get<ffi::AnyBuffer>(i))->untyped_data();
   }
-  if (runtime->run(plan, data, nullptr, nullptr) != ONEOP_OK) {
+  current_scratch = place.scratch;
+  const int32_t code = runtime->run(plan, data, nullptr, place.stream);
+  current_scratch = nullptr;
+  if (code != ONEOP_OK) {
     return ffi::Error(ffi::ErrorCode::kInternal, runtime->last_error());
   }
   return ffi::Error::Success();
+}
+
+ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, std::string_view op,
+                Words words) {
+  return run(Place(), args, rets, op, words);
+}
+
+ffi::Error call_on_cuda(void* stream, int32_t device, ffi::ScratchAllocator scratch,
+                        ffi::RemainingArgs args, ffi::RemainingRets rets, std::string_view op,
+                        Words words) {
+  return run({ONEOP_DEVICE_CUDA, device, stream, &scratch}, args, rets, op, words);
 }
 
 }  // namespace
@@ -209,11 +247,21 @@ ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, std::string_vi
 extern "C" __attribute__((visibility("default"))) void oneop_set_runtime(
     const oneop_runtime* runtime) {
   oneop::runtime = runtime;
+  runtime->set_device_memory(&oneop::allocate_scratch, [](int32_t, void*, void*) {});
 }
 
 #pragma GCC visibility push(default)
 XLA_FFI_DEFINE_HANDLER_SYMBOL(oneop_xla_call, oneop::call,
                               ffi::Ffi::Bind()
+                                  .RemainingArgs()
+                                  .RemainingRets()
+                                  .Attr<std::string_view>("op")
+                                  .Attr<ffi::Span<const int64_t>>("words"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(oneop_xla_call_on_cuda, oneop::call_on_cuda,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::PlatformStream<void*>>()
+                                  .Ctx<ffi::DeviceOrdinal>()
+                                  .Ctx<ffi::ScratchAllocator>()
                                   .RemainingArgs()
                                   .RemainingRets()
                                   .Attr<std::string_view>("op")

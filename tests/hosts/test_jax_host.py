@@ -291,6 +291,32 @@ def test_a_kernel_that_throws_is_an_exception():
     assert same_bits(op("host_ops", "host_sine")(X), onp.load(library("host_ops")).host_sine(X))
 
 
+HOST_INPUT = """
+#include "oneflow/core/framework/framework.h"
+#include "oneop/op.h"
+OP("hosts_by(Tensor x, Tensor factor) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set_like("y", "x"); })
+    .kernel<float(float, float)>([](auto x, auto factor, auto y) {
+      for (int64_t i = 0; i != x.numel(); ++i) y[i] = x[i] * factor[0];
+    })
+    .no_grad();
+REGISTER_OP_HOST_MEMORY_INPUT("hosts_by", "factor", 0);
+"""
+
+
+def test_programs_for_a_gpu_are_lowered_without_one(tmp_path):
+    from oneop._build.library import build
+
+    relu = jax.jit(op("leaky_relu", "leaky_relu"))
+    text = relu.trace(X).lower(lowering_platforms=("cuda",)).as_text()
+    assert text.count("@oneop_call(") == 1
+    (tmp_path / "by.cpp").write_text(HOST_INPUT)
+    scaled = ojax.load(build("hosts_by", [tmp_path / "by.cpp"])).hosts_by
+    assert same_bits(scaled(X, np.array([2], np.float32)), 2 * X)
+    with pytest.raises(OpNotImplementedError, match="reads an input in host memory, which XLA does not hand over"):
+        jax.jit(scaled).trace(X, X).lower(lowering_platforms=("cuda",))
+
+
 def test_64_bits_that_are_switched_off():
     parts = op("arguments", "t_parts")
     jax.config.update("jax_enable_x64", False)

@@ -37,6 +37,7 @@ def register_target() -> None:
     library.oneop_set_runtime.argtypes = [ctypes.c_void_p]
     library.oneop_set_runtime(engine().runtime())
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.oneop_xla_call), platform="cpu")
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.oneop_xla_call_on_cuda), platform="CUDA")
 
 
 def params_of(name: str, attrs: bytes, input_counts: Sequence[int], output_counts: Sequence[int]) -> dict[str, Any]:
@@ -82,11 +83,15 @@ def _words(params: dict[str, Any]) -> np.ndarray[Any, Any]:
     return np.concatenate([np.array(counts, np.int64), np.frombuffer(params["attrs"], np.int64)])
 
 
-def lower_local(ctx: Any, *operands: Any, **params: Any) -> Any:
+def lower_local(ctx: Any, *operands: Any, on_cuda: bool = False, **params: Any) -> Any:
     """Lower a call on what one device has: a call of the handler."""
     called = described(ctx.avals_in, params)
-    engine().choose(called.name, called.inputs, called.attrs, called.output_counts)  # or say why there is no kernel
-    has_effect = engine().op_info(called.name)["random"] or engine().op_info(called.name)["side_effect"]
+    info = engine().op_info(called.name)
+    if not on_cuda:
+        engine().choose(called.name, called.inputs, called.attrs, called.output_counts)  # or say why there is no kernel
+    elif any(arg["on_host"] for arg in info["inputs"]):
+        raise OpNotImplementedError(f'op "{called.name}" reads an input in host memory, which XLA does not hand over')
+    has_effect = info["random"] or info["side_effect"]
     rule = jax.ffi.ffi_lowering(TARGET, has_side_effect=bool(has_effect))
     return rule(ctx, *operands, op=called.name, words=_words(params))
 
@@ -99,4 +104,6 @@ def _compiled(primitive: Any, **params: Any) -> Any:
 for _primitive in (call_p, local_p):
     _primitive.def_abstract_eval(_infer)
     _primitive.def_impl(lambda *arrays, primitive=_primitive, **params: _compiled(primitive, **params)(*arrays))
-mlir.register_lowering(local_p, lower_local, platform="cpu")  # that of call_p is in sharding.py
+# Those of call_p are in sharding.py.
+mlir.register_lowering(local_p, lower_local, platform="cpu")
+mlir.register_lowering(local_p, functools.partial(lower_local, on_cuda=True), platform="cuda")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -127,14 +128,15 @@ def partitioned(called: Call, params: dict[str, Any]) -> Callable[..., list[Any]
     return call  # type: ignore[no-any-return]
 
 
-def _lower(ctx: Any, *operands: Any, **params: Any) -> Any:
+def _lower(ctx: Any, *operands: Any, on_cuda: bool = False, **params: Any) -> Any:
     num_devices = getattr(ctx.module_context.axis_context, "num_devices", 1) or 1
     if num_devices == 1 or not engine().op_info(params["name"])["has_sbp"]:
-        return lower_local(ctx, *operands, **params)
+        return lower_local(ctx, *operands, on_cuda=on_cuda, **params)
     return mlir.lower_fun(partitioned(described(ctx.avals_in, params), params), multiple_results=True)(ctx, *operands)
 
 
 mlir.register_lowering(call_p, _lower, platform="cpu")
+mlir.register_lowering(call_p, functools.partial(_lower, on_cuda=True), platform="cuda")
 # custom_partitioning needs the devices while it is lowered, and jit hands them out only to programs that contain one of
 # these. There is no public name for the set.
 dispatch.prim_requires_devices_during_lowering.add(call_p)
