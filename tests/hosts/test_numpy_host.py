@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from host_cases import CASES, library, name_of, same_bits
+from host_cases import CASES, ROOT, library, name_of, same_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -267,7 +267,7 @@ def test_vjp_of_what_has_no_gradient(relu):
 
 def test_a_step_that_numpy_does_not_know(tmp_path):
     source = tmp_path / "steps.cpp"
-    text = (library.__wrapped__.__globals__["ROOT"] / "tests/engine/host_ops.cpp").read_text()
+    text = (ROOT / "tests/engine/host_ops.cpp").read_text()
     source.write_text(text.replace("host_", "steps_").replace("aten::cos", "aten::i0e"))
     from oneop._build.library import build
 
