@@ -13,7 +13,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test test-quick test-engine coverage torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
+.PHONY: help setup core runtime demo test test-quick test-engine test-hosts coverage torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -22,6 +22,9 @@ setup: $(installed) ## make .venv with torch, the tools and this checkout
 
 core: $(installed) ## build the C++ core, showing what the compiler says
 	$(python) -m oneop._build.core -v
+
+runtime: ## build build/liboneop_runtime.so, behind oneop/runtime.h; needs neither torch nor .venv
+	PYTHONPATH=src $(PYTHON) -m oneop.hosts.build runtime -o build
 
 demo: $(installed) ## build an op, call it, train with it
 	@$(core)
@@ -42,6 +45,15 @@ test-quick: $(installed) ## run the tests that take less than a minute in all
 
 test-engine: ## build the C++ engine and run its tests; needs neither torch nor .venv
 	$(PYTHON) tests/engine/build.py
+
+# JAX=0.10.2 adds that version of jax, in an environment of its own.
+hosts := build/hosts$(if $(JAX),-jax-$(JAX))
+hosts_packages := numpy ml_dtypes pytest hypothesis platformdirs filelock PyYAML $(if $(JAX),"jax[cpu]==$(JAX)")
+
+test-hosts: ## run the tests of hosts in an environment without torch; JAX=0.10.2 for those of JAX too
+	test -x $(hosts)/bin/python || $(PYTHON) -m venv $(hosts)
+	$(hosts)/bin/python -m pip install --quiet --disable-pip-version-check $(hosts_packages)
+	PYTHONPATH=src $(hosts)/bin/python -m pytest -q tests/hosts $(ARGS)
 
 coverage: $(installed) ## run tests and say what they cover, in Python and in C++; ARGS="tests/core"
 	$(python) -m tests.measure $(ARGS)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._peers import ALPHA, SOURCES
+from benchmarks import ALPHA, SOURCES
 
 
 def jax_chain(length: int) -> Callable[[np.ndarray], np.ndarray] | None:
     """Return `length` calls of our kernel, compiled by jax; numpy in, numpy out. None without jax."""
-    op = _jax_op()
+    op = jax_op()
     if op is None:
         return None
     import jax
@@ -33,7 +33,8 @@ def jax_chain(length: int) -> Callable[[np.ndarray], np.ndarray] | None:
 
 
 @functools.cache
-def _jax_op() -> Callable[[Any], Any] | None:
+def jax_op() -> Callable[[Any], Any] | None:
+    """Return the kernel behind a handler of its own, as jax.ffi's tutorial has it; None without jax."""
     try:
         import jax
         import jax.ffi

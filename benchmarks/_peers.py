@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import oneop
+from benchmarks import ALPHA as ALPHA
+from benchmarks import SOURCES as SOURCES
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = Path(__file__).resolve().parent / "sources"
-ALPHA = 0.2
 
 OURS = "oneop"
 BUILTIN = "F.leaky_relu"

@@ -62,7 +62,7 @@ UNTESTED: tuple[str, ...] = (
     "csrc/torch_host/registration/redefinition.cpp: it is inside a torch mode compile export a dispatch "
     "mode on this or another thread end that first",
     "csrc/torch_host/services/library_call.cpp: has no such output",
-    "csrc/torch_host/services/torch_host.cpp: scratch memory is available only while a kernel runs",
+    "csrc/engine/calls/services.cpp: scratch memory is available only while a kernel runs",
     "jobs/ranks.py: if it is about a connection or a time-out another rank failed first see its message",
     "jobs/training/session.py: use the same placement in all jobs that share it",
     "runtime/random_calls.py: vmap called random operation while in randomness error mode. Please either "

@@ -15,7 +15,12 @@ CSRC = ROOT / "csrc"
 #: The folders of csrc, lowest first. A file includes files of its own folder and of folders above it in this list.
 CPP_LAYERS = (
     "engine/ops",
+    "engine/calls",
     "engine/plans",
+    "c_host",
+    "interpreter",
+    "numpy_host",
+    "jax_host",
     "torch_host/interpreter",
     "torch_host/memory",
     "torch_host/ops",
@@ -29,6 +34,13 @@ CPP_LAYERS = (
     "python/kernels",
     "python/module",
 )
+#: What hosts without torch may include beside files of csrc.
+PLAIN_HOSTS = {
+    "c_host": re.compile(r"[a-z_]+|pthread\.h|oneop/.*\.h"),
+    "interpreter": re.compile(r"[a-z_]+|Python\.h|oneop/.*\.h"),
+    "jax_host": re.compile(r"[a-z_]+|oneop/runtime\.h|xla/ffi/api/ffi\.h"),
+    "numpy_host": re.compile(r"[a-z_]+|Python\.h|structmember\.h|numpy/arrayobject\.h|oneop/.*\.h"),
+}
 #: What the engine may include beside its own files: the standard library, dlopen, and the SDK.
 ENGINE_INCLUDES = re.compile(r"[a-z_]+|dlfcn\.h|oneop/.*\.h")
 MOST_FILES = 25
@@ -57,10 +69,14 @@ def cpp_violations(root: Path) -> list[str]:
                 other = str(Path(included).parent)
                 if other in CPP_LAYERS and CPP_LAYERS.index(other) > CPP_LAYERS.index(folder):
                     faults.append(f"{name} includes {included}, which is in a higher layer")
+                elif folder in PLAIN_HOSTS and other.startswith(("torch_host", "python")):
+                    faults.append(f"{name} includes {included}: {folder} does without")
                 unit, other_unit = str(Path(name).with_suffix("")), str(Path(included).with_suffix(""))
                 units.setdefault(unit, set()).update({other_unit} - {unit})
             elif folder.startswith("engine/") and not ENGINE_INCLUDES.fullmatch(included):
                 faults.append(f"{name} includes {included}: the engine knows neither torch nor Python")
+            elif folder in PLAIN_HOSTS and not PLAIN_HOSTS[folder].fullmatch(included):
+                faults.append(f"{name} includes {included}: {folder} does without")
     return faults + cycles(units)
 
 
@@ -117,7 +133,7 @@ def test_python_has_no_import_cycles():
 
 
 def test_every_source_is_in_one_unit_of_the_build():
-    units = [name for path in sorted((CSRC / "units").glob("*.cpp")) for name in includes(path)]
+    units = [name for path in sorted((CSRC / "units").rglob("*.cpp")) for name in includes(path)]
     assert sorted(units) == sorted(name for name in cpp_files(CSRC) if name.endswith(".cpp") and "units/" not in name)
 
 
@@ -163,6 +179,14 @@ def test_every_unit_of_cpp_is_on_the_map():
         (
             {"engine/plans/a.cpp": "#include <ATen/ATen.h>"},
             "engine/plans/a.cpp includes ATen/ATen.h: the engine knows neither torch nor Python",
+        ),
+        (
+            {"c_host/a.cpp": '#include "interpreter/b.h"', "interpreter/b.h": "#include <Python.h>"},
+            "c_host/a.cpp includes interpreter/b.h, which is in a higher layer",
+        ),
+        (
+            {"interpreter/a.cpp": "#include <torch/torch.h>"},
+            "interpreter/a.cpp includes torch/torch.h: interpreter does without",
         ),
         ({"elsewhere/a.cpp": ""}, "elsewhere/a.cpp: the folder elsewhere is not in CPP_LAYERS"),
     ],

@@ -1,5 +1,8 @@
 // units/engine.cpp: a unit of the core's build: what is known of ops, and what is worked out from
 // it: no torch, no Python.
+#include "engine/calls/function_call.cpp"
+#include "engine/calls/refusal.cpp"
+#include "engine/calls/services.cpp"
 #include "engine/ops/defs.cpp"
 #include "engine/ops/error.cpp"
 #include "engine/ops/frame.cpp"

@@ -1,5 +1,6 @@
 """oneop: define an operator once; call it, differentiate it, compile it, shard it, prove it."""
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from oneop.settings import settings as settings
 
 if TYPE_CHECKING:
     from oneop import functional as functional
+    from oneop import jax as jax
+    from oneop import numpy as numpy
     from oneop import ods as ods
     from oneop import testing as testing
     from oneop._public import *
@@ -45,6 +48,14 @@ if TYPE_CHECKING:
     from oneop.sharding.words import placement as placement
     from oneop.sharding.words import to_global as to_global
     from oneop.sharding.words import to_local as to_local
+
+#: The same for names that do not need torch.
+_WITHOUT_TORCH = {
+    "Library": "_build.library:Library",
+    "build": "_build.library:build",
+    "jax": "jax",
+    "numpy": "numpy",
+}
 
 #: Names that are imported when they are first used, because what they need takes time to import.
 _LATER = {
@@ -89,21 +100,31 @@ _LATER = {
 }
 
 
-def _load_public() -> None:
+def _load_public(name: str) -> None:
     """Import the names that need torch. Nothing above does, so that the command line starts quickly."""
-    if "char" not in globals():  # the last one
+    if "char" in globals():  # the last one
+        return
+    try:
         public = importlib.import_module("oneop._public")
-        globals().update({name: value for name, value in vars(public).items() if not name.startswith("__")})
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise errors.MissingDependencyError(
+            f"oneop.{name} needs torch, which is not installed\n"
+            f"  pip install torch; without it there are: {', '.join(f'oneop.{known}' for known in _WITHOUT_TORCH)}"
+        ) from None
+    globals().update({name: value for name, value in vars(public).items() if not name.startswith("__")})
 
 
 def __getattr__(name: str) -> object:
-    if not name.startswith("__"):
-        _load_public()
+    if not name.startswith("__") and name not in _WITHOUT_TORCH:
+        _load_public(name)
     if name in globals():
         return globals()[name]
-    if name not in _LATER:
+    place = _WITHOUT_TORCH.get(name) or _LATER.get(name)
+    if place is None:
         raise AttributeError(f"module 'oneop' has no attribute {name!r}")
-    module, _, attribute = _LATER[name].partition(":")
+    module, _, attribute = place.partition(":")
     value: object = importlib.import_module(f"oneop.{module}")
     if attribute:
         value = getattr(value, attribute)
@@ -112,8 +133,9 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    _load_public()
-    return sorted({*globals(), *_LATER})
+    with contextlib.suppress(errors.MissingDependencyError):
+        _load_public("dir()")
+    return sorted({*globals(), *_LATER, *_WITHOUT_TORCH})
 
 
 __all__ = [
@@ -140,11 +162,13 @@ __all__ = [
     "get_variable",
     "global_function",
     "global_tensor",
+    "jax",
     "list_ops",
     "list_pending",
     "load",
     "load_inline",
     "load_module",
+    "numpy",
     "ods",
     "ops",
     "optimizer",

@@ -1,4 +1,4 @@
-"""Build the engine, its tests and their op library, with a C++17 compiler alone; run the tests.
+"""Build the engine, its plain host, their tests and an op library, with a C++17 compiler alone; run the tests.
 
     python tests/engine/build.py [FOLDER]
 
@@ -34,14 +34,15 @@ FLAGS = [
 
 def build(folder: Path) -> tuple[Path, Path]:
     """Compile into this folder; return the test program and the op library."""
-    sources = [*sorted((ROOT / "csrc/engine").rglob("*.cpp")), HERE / "engine_test.cpp", HERE / "ops.cpp"]
+    folders = [ROOT / "csrc/engine", ROOT / "csrc/c_host"]
+    sources = [*(path for folder in folders for path in sorted(folder.rglob("*.cpp"))), *sorted(HERE.glob("*.cpp"))]
     objects = {source: folder / f"{source.stem}.o" for source in sources}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda source: _compile("-c", source, "-o", objects[source]), sources))
-    library = objects.pop(HERE / "ops.cpp")
+    library = [objects.pop(HERE / name) for name in ("ops.cpp", "host_ops.cpp")]
     program, shared = folder / "engine_test", folder / "ops.so"
     _compile(*objects.values(), "-o", program, "-ldl", "-lpthread")
-    _compile("-shared", library, "-o", shared)
+    _compile("-shared", *library, "-o", shared)
     return program, shared
 
 

@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <thread>
 
+#include "c_host/attr_words.h"
+#include "c_host/plain_host.h"
+#include "c_host/registration.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "engine/ops/plugin.h"
@@ -20,42 +23,7 @@ namespace {
 
 std::string library_path;
 
-// Services of a program that has no framework: loops are serial, and there are no tensors to hand
-// out.
-class PlainHost final : public Host {
- public:
-  const oneop_host* services() const override {
-    static const oneop_host table = [] {
-      oneop_host made{};
-      made.size = sizeof made;
-      made.abi_major = ONEOP_ABI_MAJOR;
-      made.abi_minor = ONEOP_ABI_MINOR;
-      made.parallel_for = [](int64_t begin, int64_t end, int64_t,
-                             void (*body)(void*, int64_t, int64_t),
-                             void* context) { body(context, begin, end); };
-      made.num_threads = [] { return int32_t{1}; };
-      made.log = [](int32_t, const char* message, int64_t length, const char*, int32_t) {
-        std::fprintf(stderr, "%.*s\n", static_cast<int>(length), message);
-      };
-      return made;
-    }();
-    return &table;
-  }
-  std::shared_ptr<const FrameworkCall> record_call(const char* name, const oneop_value*,
-                                                   int32_t) const override {
-    throw Error("OpNotFoundError", std::string("this host has no framework to call ") + name);
-  }
-};
-
-void install(const std::string& name) {
-  Registry::Change change = Registry::global().prepare(read_library(library_path, name));
-  Registry::global().commit(&change);
-  for (const auto& [slot, record] : change.records) {
-    if (record != nullptr) {
-      record->drop_plans();
-    }
-  }
-}
+void install(const std::string& name) { register_file(library_path, name, ""); }
 
 RecordPtr record_of(const std::string& op) { return Registry::global().get(op); }
 
@@ -101,6 +69,42 @@ TEST(values_with_equal_parts_have_different_keys) {
   one.append_key(&first);
   other.append_key(&second);
   TRUE(first != second);
+}
+
+TEST(attribute_values_travel_as_words) {
+  OpDef op;
+  op.name = "all";
+  std::vector<AttrValue> values(7);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int32_t types[] = {ONEOP_ATTR_INT64,       ONEOP_ATTR_DOUBLE,     ONEOP_ATTR_STRING,
+                             ONEOP_ATTR_LIST_STRING, ONEOP_ATTR_LIST_SHAPE, ONEOP_ATTR_LIST_FLOAT,
+                             ONEOP_ATTR_NONE};
+    values[i].type = types[i];
+    AttrDef attr;
+    attr.name = "a" + std::to_string(i);
+    attr.type = types[i] == ONEOP_ATTR_NONE ? ONEOP_ATTR_BOOL : types[i];
+    attr.is_optional = types[i] == ONEOP_ATTR_NONE;
+    op.attrs.push_back(attr);
+  }
+  values[0].i = -3;
+  values[1].f = 0.1;
+  values[2].text = std::string("nine \0 bytes", 12);
+  values[3].strings = {"", "two", "three and more"};
+  values[4].shapes = {{}, {1, 2}};
+  values[5].floats = {0.5f};
+  std::vector<int64_t> words = words_of(values);
+  const std::vector<AttrValue> read = values_of(op, words.data(), words.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    TRUE(read[i].equals(values[i]));
+  }
+  const std::string refused = "its attributes were written for another definition of it";
+  for (size_t size = 0; size < words.size(); ++size) {
+    TRUE(ERROR_OF(values_of(op, words.data(), size)).find(refused) != std::string::npos);
+  }
+  words.push_back(0);
+  TRUE(ERROR_OF(values_of(op, words.data(), words.size())).find(refused) != std::string::npos);
+  words[0] = ONEOP_ATTR_FLOAT;
+  TRUE(ERROR_OF(values_of(op, words.data(), words.size())).find(refused) != std::string::npos);
 }
 
 TEST(a_file_that_is_no_library_is_refused) {
@@ -205,6 +209,58 @@ TEST(a_reload_replaces_the_record_and_calls_keep_theirs) {
   EQUAL(run(plan, {3})[0], 6.0f);
 }
 
+TEST(services_that_need_tensors_are_refused_without_a_framework) {
+  const oneop_host& services = *host().services();
+  int some = 0;
+  const auto text_of = [&](const auto& act) {
+    Status status;
+    TRUE(act(status.abi()) != ONEOP_OK);
+    return status.message();
+  };
+  const std::string refused =
+      "this host runs kernels and records gradients; functions that work on tensors need torch";
+  oneop_tensor view{};
+  EQUAL(text_of([&](oneop_status* s) { return services.view(&some, &view, s); }), refused);
+  EQUAL(text_of([&](oneop_status* s) { return services.dispatch(nullptr, nullptr, s); }), refused);
+  EQUAL(text_of([&](oneop_status* s) { return services.read(&some, nullptr, 0, s); }), refused);
+  EQUAL(text_of([&](oneop_status* s) {
+          return services.call_function("aten::cos", nullptr, 0, nullptr, s);
+        }),
+        refused);
+  int64_t state = 1;
+  Status status;
+  EQUAL(services.state(nullptr, ONEOP_STATE_GRAD_ENABLED, &state, status.abi()), ONEOP_OK);
+  EQUAL(state, 0);
+  EQUAL(text_of(
+            [&](oneop_status* s) { return services.state(&some, ONEOP_STATE_IS_LEAF, &state, s); }),
+        refused);
+  TRUE(services.find_op("scale", status.abi()) != nullptr);
+}
+
+TEST(random_numbers_follow_their_seed) {
+  const oneop_host& services = *host().services();
+  const auto use = [&](int32_t act, uint64_t value) {
+    Status status;
+    EQUAL(services.generator(nullptr, act, &value, status.abi()), ONEOP_OK);
+    return value;
+  };
+  use(ONEOP_GENERATOR_SET_SEED, 7);
+  const uint64_t first = use(ONEOP_GENERATOR_RANDOM, 0);
+  TRUE(use(ONEOP_GENERATOR_RANDOM, 0) != first);
+  EQUAL(use(ONEOP_GENERATOR_SEED, 0), uint64_t{7});
+  use(ONEOP_GENERATOR_SET_SEED, 7);
+  EQUAL(use(ONEOP_GENERATOR_RANDOM, 0), first);
+  const uint64_t seed = use(ONEOP_GENERATOR_NEW_SEED, 0);
+  EQUAL(use(ONEOP_GENERATOR_SEED, 0), seed);
+  uint64_t value = 0;
+  int some = 0;
+  Status other, unknown;
+  TRUE(services.generator(&some, ONEOP_GENERATOR_SEED, &value, other.abi()) != ONEOP_OK);
+  EQUAL(other.message(), "this host has one random generator, and no handles of others");
+  TRUE(services.generator(nullptr, 99, &value, unknown.abi()) != ONEOP_OK);
+  EQUAL(unknown.message(), "this host does not know what to do with its generator");
+}
+
 TEST(a_cache_forgets_all_at_its_limit_and_nothing_enters_a_closed_one) {
   KeyedCache<int> cache;
   for (int64_t i = 0; i <= static_cast<int64_t>(kCacheLimit); ++i) {
@@ -220,7 +276,6 @@ TEST(a_cache_forgets_all_at_its_limit_and_nothing_enters_a_closed_one) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  static const PlainHost host;
   if (argc < 2) {
     std::fprintf(stderr, "usage: %s LIBRARY [TEST ...]\n", argv[0]);
     return 2;
@@ -228,7 +283,7 @@ int main(int argc, char** argv) {
   if (ERROR_OF(oneop::host()) != "OneopError: the engine has no host: call set_host first") {
     return 1;
   }
-  set_host(&host);
+  install_plain_host();
   library_path = argv[1];
   install("ops");
   const std::vector<std::string> wanted(argv + 2, argv + argc);

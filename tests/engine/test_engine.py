@@ -1,4 +1,4 @@
-"""The engine by itself: its C++ tests, built without torch."""
+"""The engine and the runtime in C by themselves: their C++ tests, built without torch."""
 
 import importlib.util
 import re
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-NAMES = re.findall(r"^TEST\((\w+)\)", (HERE / "engine_test.cpp").read_text(), re.MULTILINE)
+TEXTS = [(HERE / name).read_text() for name in ("engine_test.cpp", "runtime_test.cpp")]
+NAMES = [name for text in TEXTS for name in re.findall(r"^TEST\((\w+)\)", text, re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@
 
 #include <cstring>
 
+#include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
+#include "interpreter/python_ref.h"
 #include "python/calls/python_attr.h"
-#include "torch_host/interpreter/python_ref.h"
 
 namespace oneop {
 namespace {
@@ -31,48 +32,19 @@ int32_t find_argument(const ArgNames& names, PyObject* name) {
 }
 
 [[noreturn]] void refuse_unknown(const Layout& layout, PyObject* name) {
-  std::vector<std::string> known = layout.op->input_names();
-  for (const std::string& attr : layout.op->attr_names()) {
-    known.push_back(attr);
-  }
-  if (layout.output_counts_arg >= 0) {
-    known.push_back("output_counts");
-  }
-  if (layout.device_arg >= 0) {
-    known.push_back("device");
-  }
   const char* text = PyUnicode_AsUTF8(name);
   if (text == nullptr) {  // a lone surrogate
     PyErr_Clear();
     refuse_argument(layout, " has no input or attribute " + repr_of(name));
   }
-  std::string list;
-  for (const std::string& one : known) {
-    list += (list.empty() ? "" : ", ") + one;
+  std::vector<std::string> extra;
+  if (layout.output_counts_arg >= 0) {
+    extra.emplace_back("output_counts");
   }
-  refuse_argument(layout, " has no input or attribute " + in_quotes(text) +
-                              did_you_mean(text, known) + "\n  it has: " + list);
-}
-
-[[noreturn]] void refuse_positions(const Layout& layout, size_t found) {
-  const size_t count = layout.inputs.size();
-  std::string attrs;
-  for (const AttrDef& attr : layout.op->attrs) {
-    if (!attr.is_positional) {
-      attrs += (attrs.empty() ? "" : ", ") + attr.name;
-    }
+  if (layout.device_arg >= 0) {
+    extra.emplace_back("device");
   }
-  if (layout.num_positional > 0) {
-    refuse_argument(layout, ": takes " + std::to_string(count + layout.num_positional) +
-                                " arguments by position, found " + std::to_string(found) +
-                                (attrs.empty() ? "" : "\n  give these by name: " + attrs));
-  }
-  refuse_argument(layout,
-                  (count == 0   ? std::string(": takes no inputs")
-                   : count == 1 ? ": takes 1 input by position"
-                                : ": takes " + std::to_string(count) + " inputs by position") +
-                      ", found " + std::to_string(found) +
-                      (attrs.empty() ? "" : "\n  give attributes by name: " + attrs));
+  refuse_unknown_argument(*layout.op, text, extra);
 }
 
 }  // namespace
@@ -81,7 +53,7 @@ Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* a
                  size_t num_args, PyObject* kwnames)
     : layout_(layout), names_(names), objects_(layout.num_args, nullptr) {
   if (num_args > layout.inputs.size() + layout.num_positional) {
-    refuse_positions(layout, num_args);
+    refuse_positions(*layout.op, num_args);
   }
   for (size_t i = 0; i < num_args; ++i) {
     objects_[i] = args[i];
@@ -94,11 +66,7 @@ Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* a
       refuse_unknown(layout, name);
     }
     if (objects_[at] != nullptr) {
-      const std::string argument =
-          at < layout.first_attr ? where(at) : ", attribute " + in_quotes(PyUnicode_AsUTF8(name));
-      const bool is_by_position = static_cast<size_t>(at) < num_args;
-      refuse_argument(
-          layout, argument + ": given twice" + (is_by_position ? ", by position and by name" : ""));
+      refuse_twice(*layout.op, at, PyUnicode_AsUTF8(name), static_cast<size_t>(at) < num_args);
     }
     objects_[at] = args[num_args + k];
   }
@@ -208,7 +176,7 @@ PyObject* Binding::call(PyObject* overload) {
     const bool is_attr = attr < layout_.op->attrs.size();  // else output counts or the device
     if (objects_[i] == nullptr) {
       if (is_attr) {
-        check_default(layout_.op->attrs[attr]);
+        check_default(*layout_.op, layout_.op->attrs[attr]);
       }
       continue;
     }
@@ -227,10 +195,6 @@ PyObject* Binding::call(PyObject* overload) {
     result = PyTuple_New(0);
   }
   return result;
-}
-
-std::string Binding::where(size_t i) const {
-  return ", input " + in_quotes(layout_.op->inputs[i].name);
 }
 
 bool Binding::add_input(PyObject* object, bool is_list, DirectCall* call) {
@@ -296,14 +260,15 @@ void Binding::refuse_non_tensor(size_t i, PyObject* object) const {
   // `@oneop.define("...")` above a function calls the op with that function.
   const char* advice =
       PyFunction_Check(object) ? "\n  to give the op a kernel, write @op.register_kernel" : "";
-  refuse_argument(
-      layout_, where(i) + ": expected a torch.Tensor, found " + python_type_name(object) + advice);
+  refuse_input(*layout_.op, i,
+               "expected a torch.Tensor, found " + python_type_name(object) + advice);
 }
 
 PyObject* Binding::sole_item(size_t i, PyObject* list) const {
   if (PySequence_Fast_GET_SIZE(list) != 1) {
-    refuse_argument(layout_, where(i) + ": expected " + layout_.op->inputs[i].counts_text() +
-                                 ", found " + std::to_string(PySequence_Fast_GET_SIZE(list)));
+    refuse_input(*layout_.op, i,
+                 "expected " + layout_.op->inputs[i].counts_text() + ", found " +
+                     std::to_string(PySequence_Fast_GET_SIZE(list)));
   }
   return PySequence_Fast_GET_ITEM(list, 0);
 }
@@ -347,7 +312,7 @@ bool Binding::push_list(size_t i, PyObject* object, torch::jit::Stack* stack) {
       list.push_back(THPVariable_Unpack(items[k]));
     }
   }
-  check_count(i, list.size());
+  check_input_count(*layout_.op, i, list.size());
   stack->emplace_back(std::move(list));
   return true;
 }
@@ -355,22 +320,7 @@ bool Binding::push_list(size_t i, PyObject* object, torch::jit::Stack* stack) {
 void Binding::check_absent(size_t i) const {
   const ArgDef& arg = layout_.op->inputs[i];
   if (!arg.is_optional) {
-    refuse_argument(layout_, where(i) + ": expected " + arg.counts_text() + ", found none");
-  }
-}
-
-void Binding::check_count(size_t i, size_t count) const {
-  const ArgDef& arg = layout_.op->inputs[i];
-  if (!arg.takes(static_cast<int64_t>(count))) {
-    refuse_argument(
-        layout_, where(i) + ": expected " + arg.counts_text() + ", found " + std::to_string(count));
-  }
-}
-
-void Binding::check_default(const AttrDef& attr) const {
-  if (!attr.has_default) {
-    refuse_argument(layout_, " needs the attribute " + in_quotes(attr.name) + ", a " +
-                                 attr_type_name(attr.type) + "; it has no default");
+    refuse_input(*layout_.op, i, "expected " + arg.counts_text() + ", found none");
   }
 }
 
@@ -379,7 +329,7 @@ void Binding::push_attr(size_t i, torch::jit::Stack* stack) const {
     stack->push_back(attr_value(i));
     return;
   }
-  check_default(layout_.op->attrs[i]);
+  check_default(*layout_.op, layout_.op->attrs[i]);
   stack->push_back(layout_.attr_defaults[i]);
 }
 
@@ -453,7 +403,7 @@ PyObject* Binding::input_for_torch(size_t i) const {
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list); ++k) {
       refuse_non_tensor(i, PyList_GET_ITEM(list, k));
     }
-    check_count(i, PyList_GET_SIZE(list));
+    check_input_count(*layout_.op, i, PyList_GET_SIZE(list));
     return Py_NewRef(list);
   }
   if (is_sequence(object)) {

@@ -73,7 +73,6 @@ class Binding {
   PyObject* call(PyObject* overload);
 
  private:
-  std::string where(size_t i) const;
   // False for anything but exact tensors in the expected places: the general way knows what to do
   // or say.
   bool add_input(PyObject* object, bool is_list, DirectCall* call);
@@ -90,8 +89,6 @@ class Binding {
   void push_device(torch::jit::Stack* stack);
   [[noreturn]] void refuse_device(PyObject* object) const;
   void check_absent(size_t i) const;
-  void check_count(size_t i, size_t count) const;
-  void check_default(const AttrDef& attr) const;
   PyObject* attr_for_torch(size_t i) const;
   PyObject* input_for_torch(size_t i) const;
 

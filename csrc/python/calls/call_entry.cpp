@@ -10,10 +10,10 @@
 #include <cstddef>
 
 #include "engine/ops/error.h"
+#include "interpreter/python_error.h"
+#include "interpreter/python_ref.h"
 #include "python/calls/call_binding.h"
 #include "torch_host/calls/results.h"
-#include "torch_host/interpreter/python_error.h"
-#include "torch_host/interpreter/python_ref.h"
 
 namespace oneop {
 namespace {

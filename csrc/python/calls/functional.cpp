@@ -18,12 +18,12 @@
 
 #include "engine/ops/error.h"
 #include "engine/ops/functions.h"
+#include "interpreter/python_error.h"
 #include "python/calls/python_value.h"
 #include "torch_host/calls/thread_cache.h"
 #include "torch_host/handles/draw_log.h"
 #include "torch_host/handles/generators.h"
 #include "torch_host/handles/tensor_handles.h"
-#include "torch_host/interpreter/python_error.h"
 #include "torch_host/interpreter/trace_hook.h"
 
 namespace oneop {

@@ -5,10 +5,9 @@
 #include <Python.h>
 
 #include "engine/ops/defs.h"
+#include "interpreter/objects.h"
 
 namespace oneop {
-
-inline bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
 // The value for torch's stack. Throws ArgumentError naming op, attribute, expected and found.
 c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* object);
@@ -22,10 +21,6 @@ bool is_simple_attr(PyObject* object, int depth = kListDepth);
 
 // True for torch's symbolic numbers, and lists of them, which only torch can handle.
 bool is_symbolic(PyObject* object);
-
-std::string python_type_name(PyObject* object);
-std::string repr_of(PyObject* object);     // shortened
-std::string found_text(PyObject* object);  // "int 3"
 
 // None where the object is not a list of ints.
 c10::IValue list_of_ints(PyObject* object);

@@ -4,7 +4,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "engine/ops/defs.h"
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 
 namespace oneop {
 

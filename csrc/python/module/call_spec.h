@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/ops/frame.h"
-#include "torch_host/interpreter/python_error.h"
+#include "interpreter/python_error.h"
 
 namespace oneop {
 

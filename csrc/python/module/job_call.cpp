@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "engine/ops/error.h"
-#include "torch_host/interpreter/python_error.h"
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_error.h"
+#include "interpreter/python_ref.h"
 
 namespace py = pybind11;
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 #include "torch_host/jobs/job.h"
 
 namespace oneop {

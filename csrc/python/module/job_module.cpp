@@ -8,9 +8,9 @@
 #include <set>
 
 #include "engine/ops/error.h"
+#include "interpreter/python_error.h"
 #include "python/module/call_spec.h"
 #include "python/module/job_call.h"
-#include "torch_host/interpreter/python_error.h"
 #include "torch_host/jobs/job.h"
 #include "torch_host/ops/torch_op.h"
 

@@ -6,7 +6,7 @@
 #include "torch_host/calls/results.h"
 #include "torch_host/calls/tensor_rules.h"
 #include "torch_host/handles/torch_call.h"
-#include "torch_host/interpreter/python_error.h"
+#include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {
 namespace {

@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "engine/ops/error.h"
-#include "torch_host/interpreter/python_error.h"
+#include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {
 namespace {

@@ -8,10 +8,11 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
 #include "engine/ops/registry.h"
 #include "torch_host/calls/sharded_calls.h"
-#include "torch_host/interpreter/python_error.h"
+#include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {
 namespace {
@@ -92,17 +93,10 @@ bool is_in_backward() { return backward_depth > 0; }
 std::string missing_gradient_text(const std::string& op) {
   const OpSlot* slot = Registry::global().find_slot(op);
   const RecordPtr record = slot == nullptr ? nullptr : slot->record();
-  const bool is_python = record != nullptr && record->op->source.is_python();
-  return "op " + in_quotes(op) +
-         " has no gradient, and one is needed: an input requires grad\n  add one: " +
-         (is_python
-              ? "@oneop.ops." + op + ".register_grad"
-              : "REGISTER_USER_OP_GRAD(" + in_quotes(op) + "), in oneop/op.h OP(...).gradient") +
-         "\n  or declare it not differentiable: " +
-         (is_python ? "define(..., differentiable=False)" : ".NoGrad(), in oneop/op.h .no_grad()") +
-         "\n  or call it under torch.no_grad(), or on "
-         "x.detach()" +
-         (record == nullptr ? "" : "\n  defined at " + record->op->source.text());
+  OpDef unknown;  // an op that was removed since
+  unknown.name = op;
+  return missing_gradient_text(record == nullptr ? unknown : *record->op,
+                               "\n  or call it under torch.no_grad(), or on x.detach()");
 }
 
 variable_list Backward::run_saved(const variable_list& saved, const variable_list& grads,

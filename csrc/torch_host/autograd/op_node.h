@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/plans/grad_plan.h"
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 #include "torch_host/ops/torch_op.h"
 
 namespace oneop {

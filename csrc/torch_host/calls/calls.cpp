@@ -11,13 +11,13 @@
 #include <limits>
 #include <sstream>
 
+#include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
 #include "torch_host/ops/torch_types.h"
 
 namespace oneop {
 void refuse_argument(const Layout& layout, const std::string& text) {
-  throw Error("ArgumentError", "op " + in_quotes(layout.op->name) + text + "\n  defined at " +
-                                   layout.op->source.text());
+  refuse_argument(*layout.op, text);
 }
 
 namespace {
@@ -229,16 +229,7 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
     for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {
       spec.output_counts.push_back(static_cast<int32_t>(count.toInt()));
     }
-    if (spec.output_counts.size() != op.outputs.size()) {
-      std::string names;
-      for (const std::string& name : op.output_names()) {
-        names += (names.empty() ? "" : ", ") + name;
-      }
-      throw Error("ArgumentError", "op " + in_quotes(op.name) + ", output_counts: expected " +
-                                       std::to_string(op.outputs.size()) + " numbers (" + names +
-                                       "), found " + std::to_string(spec.output_counts.size()) +
-                                       "\n  defined at " + op.source.text());
-    }
+    check_output_counts(op, spec.output_counts.size());
   } else {
     spec.output_counts = layout.fixed_output_counts;
   }

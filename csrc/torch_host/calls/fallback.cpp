@@ -8,7 +8,7 @@
 #include <mutex>
 #include <set>
 
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 
 namespace oneop {
 namespace {

@@ -14,7 +14,7 @@
 #include "torch_host/calls/compute.h"
 #include "torch_host/calls/results.h"
 #include "torch_host/calls/thread_cache.h"
-#include "torch_host/interpreter/python_error.h"
+#include "torch_host/interpreter/python_throw.h"
 #include "torch_host/ops/torch_op.h"
 #include "torch_host/ops/torch_types.h"
 

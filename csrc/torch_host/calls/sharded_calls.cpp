@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 
 namespace py = pybind11;
 

@@ -4,10 +4,10 @@
 
 #include <torch/csrc/utils/pybind.h>
 
+#include "interpreter/python_ref.h"
 #include "torch_host/calls/calls.h"
 #include "torch_host/calls/compute.h"
 #include "torch_host/calls/tensor_rules.h"
-#include "torch_host/interpreter/python_ref.h"
 
 namespace oneop {
 

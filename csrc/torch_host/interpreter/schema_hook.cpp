@@ -1,7 +1,7 @@
 // schema_hook.cpp: see schema_hook.h.
 #include "torch_host/interpreter/schema_hook.h"
 
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 
 namespace oneop {
 namespace {

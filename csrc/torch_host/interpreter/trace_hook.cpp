@@ -1,7 +1,7 @@
 // trace_hook.cpp: see trace_hook.h.
 #include "torch_host/interpreter/trace_hook.h"
 
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 
 namespace oneop {
 namespace {

@@ -9,7 +9,7 @@
 #include "engine/ops/error.h"
 #include "torch_host/autograd/autograd.h"
 #include "torch_host/calls/compute.h"
-#include "torch_host/interpreter/python_error.h"
+#include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {
 namespace {

@@ -3,13 +3,11 @@
 
 #include <ATen/Parallel.h>
 
-#include <cstdio>
-#include <cstring>
 #include <string>
 
-#include "engine/ops/abi_read.h"
+#include "engine/calls/function_call.h"
+#include "engine/calls/services.h"
 #include "engine/ops/error.h"
-#include "engine/ops/functions.h"
 #include "engine/ops/host.h"
 #include "torch_host/handles/generators.h"
 #include "torch_host/handles/tensor_handles.h"
@@ -28,62 +26,11 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain,
 
 int32_t num_threads() { return at::get_num_threads(); }
 
-void log(int32_t level, const char* message, int64_t length, const char* file, int32_t line) {
-  static const char* const kNames[] = {"debug", "info", "warning", "error"};
-  const char* name = kNames[level < 0 ? 0 : level > 3 ? 3 : level];
-  std::fprintf(stderr, "oneop %s: %.*s (%s:%d)\n", name, static_cast<int>(length), message,
-               file == nullptr ? "?" : file, line);
-}
-
-void* scratch(const oneop_frame* frame, int64_t bytes, oneop_status* status) {
-  if (frame->host_data == nullptr) {
-    Status::fail(status, ONEOP_ERROR_RUNTIME,
-                 "scratch memory is available only while a kernel runs");
-    return nullptr;
-  }
-  try {
-    return static_cast<ScratchPool*>(frame->host_data)->allocate(bytes);
-  } catch (const std::exception&) {  // it must not pass through a library's frames
-    Status::fail(status, ONEOP_ERROR_RUNTIME,
-                 std::to_string(bytes) + " bytes of scratch memory cannot be allocated");
-    return nullptr;
-  }
-}
-
-// The first symbol among the arguments, or null.
-oneop_symbol* find_symbol(const oneop_value* args, int32_t num_args) {
-  const auto symbol_of = [](oneop_handle handle) {
-    const auto address = reinterpret_cast<uintptr_t>(handle);
-    return (address & 1) != 0 ? reinterpret_cast<oneop_symbol*>(address - 1) : nullptr;
-  };
-  for (int32_t i = 0; i < num_args; ++i) {
-    const bool is_list = args[i].kind == ONEOP_VALUE_TENSORS;
-    const auto* handles =
-        is_list ? static_cast<const oneop_handle*>(args[i].value.list.data) : &args[i].value.tensor;
-    const int64_t count = is_list                              ? args[i].value.list.count
-                          : args[i].kind == ONEOP_VALUE_TENSOR ? 1
-                                                               : 0;
-    for (int64_t k = 0; k < count; ++k) {
-      if (oneop_symbol* symbol = symbol_of(handles[k])) {
-        return symbol;
-      }
-    }
-  }
-  return nullptr;
-}
-
 // One of torch's own functions, `aten::name.overload`.
 int32_t call_torch(const char* name, const oneop_value* args, int32_t num_args,
                    oneop_result* result, oneop_status* status) {
   if (oneop_symbol* symbol = find_symbol(args, num_args)) {
-    const auto record = take(symbol).record_function;
-    if (record == nullptr) {
-      throw Error("OpNotImplementedError",
-                  text(name) +
-                      " is called in a gradient of a library that was built with an older oneop\n"
-                      "  rebuild that library");
-    }
-    return record(symbol, name, args, num_args, result, status);
+    return record_framework_call(symbol, name, args, num_args, result, status);
   }
   const std::vector<at::Tensor> tensors = run_torch_call(name, args, num_args);
   std::vector<oneop_handle> handles;
@@ -107,12 +54,8 @@ int32_t call_function(const char* name, const oneop_value* args, int32_t num_arg
                       oneop_result* result, oneop_status* status) {
   int32_t code = ONEOP_OK;
   const int32_t failed = guard_service(status, [&] {
-    if (std::strstr(name, "::") != nullptr) {
-      code = call_torch(name, args, num_args, result, status);
-      return;
-    }
-    const FunctionPtr def = Functions::global().find_cpp(name, args, num_args);
-    code = def->abi.call(def->abi.self, args, num_args, result, status);
+    code = is_framework_name(name) ? call_torch(name, args, num_args, result, status)
+                                   : call_library_function(name, args, num_args, result, status);
   });
   return failed != ONEOP_OK ? failed : code;
 }
@@ -125,14 +68,8 @@ const void* find_op(const char* name, oneop_status* status) {
 
 const oneop_host* service_table() {
   static const oneop_host table = [] {
-    oneop_host made{sizeof(oneop_host),
-                    ONEOP_ABI_MAJOR,
-                    ONEOP_ABI_MINOR,
-                    0,
-                    &parallel_for,
-                    &num_threads,
-                    &log,
-                    &scratch};
+    oneop_host made{sizeof(oneop_host), ONEOP_ABI_MAJOR, ONEOP_ABI_MINOR, 0,
+                    &parallel_for,      &num_threads,    &log_line,       &scratch_of_frame};
     fill_tensor_services(&made);
     made.find_op = &find_op;
     made.dispatch = &dispatch_call;

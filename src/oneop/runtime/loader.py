@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import struct
 import threading
 import warnings
 from collections.abc import Sequence
@@ -12,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oneop._build.cache import cache_root, cannot_write, make_dir, read_json
 from oneop._build.library import Library, build, build_inline
-from oneop._build.sources import sha_of
 from oneop.errors import ArgumentError, LoadError, described
 from oneop.runtime.core import core, find_op, loaded_libraries, tell_defined
+from oneop.runtime.library_file import check_file, copy_file, read_file
 from oneop.runtime.modes import untraced
 
 if TYPE_CHECKING:
@@ -126,12 +123,12 @@ def _check_versions(path: Path, library: str, package: str) -> None:
 
 def _load_file(path: Path, library: str, package: str, signed_by: str | bytes | None) -> LoadedLibrary:
     with _lock:
-        content = _read_file(path)
+        content = read_file(path)
         if signed_by is not None:
             from oneop._build.signature import check_signature
 
             check_signature(path, content, signed_by)
-        digest = _check_file(path, content)
+        digest = check_file(path, content)
         for known, loaded in loaded_libraries.values():
             if known == digest and loaded.package == package:
                 return loaded  # type: ignore[no-any-return]
@@ -140,7 +137,7 @@ def _load_file(path: Path, library: str, package: str, signed_by: str | bytes | 
         if signed_by is not None or _opened.get(path, digest) != digest:
             # The dynamic linker would hand out the old content again for a path it knows. And what is signed are the
             # bytes that were read, not those that the file may have by now.
-            opened = _copy(path, digest, content)
+            opened = copy_file(path, digest, content)
         else:
             _opened[path] = digest
         result: LoadResult = core().load_library(str(opened), library, package)
@@ -161,55 +158,3 @@ def _tell_missing(library: LoadedLibrary, missing: list[tuple[str, str, str]]) -
     rest = f"\n  and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
     text = f"library {library.name}: functions that have no functor, and cannot be called: {len(missing)}"
     warnings.warn(f"{text}{''.join(lines)}{rest}", stacklevel=4)
-
-
-def _read_file(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise LoadError(f"cannot load the op library {path}\n  {error.strerror}") from None
-
-
-def _check_file(path: Path, content: bytes) -> str:
-    """Return the digest of a library's content. Raises `LoadError` if it is damaged: dlopen would crash the process."""
-    digest = hashlib.sha256(content).hexdigest()[:20]
-    files = read_json(path.parent / "meta.json").get("files")  # of an entry of the cache
-    made = files.get(path.name, digest) if isinstance(files, dict) else digest
-    if made != digest or _is_cut_short(content):
-        raise LoadError(
-            f"cannot load the op library {path}\n"
-            f"  the file is damaged: its content is not what was built\n"
-            f"  build it again with oneop.build(name, sources), or install it again"
-        )
-    return digest
-
-
-def _is_cut_short(content: bytes) -> bool:
-    """Tell whether an ELF file has less content than its header says. Mapping the rest would end in SIGBUS."""
-    if content[:6] != b"\x7fELF\x02\x01" or len(content) < 64:
-        return content[:4] == b"\x7fELF" and len(content) < 64
-    offset, sections, _, _, entry_size, count, section_size, section_count = struct.unpack_from(
-        "<QQIHHHHH", content, 32
-    )
-    if offset + entry_size * count > len(content) or sections + section_size * section_count > len(content):
-        return True
-    if entry_size < 40:
-        return True
-    for i in range(count):
-        start, _, _, size = struct.unpack_from("<QQQQ", content, offset + i * entry_size + 8)
-        if start + size > len(content):
-            return True
-    return False
-
-
-def _copy(path: Path, digest: str, content: bytes) -> Path:
-    """Return a copy of the library under a name that the dynamic linker has not seen."""
-    copy = cache_root() / "loaded" / f"{path.stem[:100]}-{digest}.so"
-    if sha_of(copy) != digest:
-        try:
-            temporary = make_dir(copy.parent) / f"{os.getpid()}-{threading.get_ident()}.tmp"
-            temporary.write_bytes(content)
-            temporary.replace(copy)
-        except OSError as error:
-            raise LoadError(f"cannot load the op library {path} again\n  {cannot_write(error)}") from None
-    return copy

@@ -26,6 +26,7 @@ from oneop.testing.families import (
     environment,
     gradient_kinds,
     gradients,
+    hosts,
     inference,
     layouts,
     leaks,
@@ -91,6 +92,8 @@ ON_CUDA = (
     "gradient",
     "second gradient",
 )
+#: Those that are run only when they are named: other hosts than torch's are built first.
+ON_REQUEST: dict[str, Family] = {"hosts": hosts.hosts}
 #: Those that compare calls which draw random numbers in different ways.
 COMPARE_CALLS = {
     "kernels",
@@ -107,6 +110,7 @@ COMPARE_CALLS = {
     "export",
     "job",
     "sbp",
+    "hosts",
 }
 
 #: Of a family that failed: the families that would fail for the same cause, and what the failure means for them.
@@ -269,7 +273,7 @@ def _not_run(context: Context, family: str) -> Outcome | None:
 def _run_family(context: Context, family: str) -> Outcome:
     started = time.monotonic()
     try:
-        outcome = FAMILIES[family](context)
+        outcome = (FAMILIES.get(family) or ON_REQUEST[family])(context)
     except Exception as error:
         failure = Failure(message=f"{type(error).__name__}: {error}", case="", reproduce=())
         outcome = Outcome(family=family, status=FAILED, failure=failure)
@@ -278,12 +282,13 @@ def _run_family(context: Context, family: str) -> Outcome:
 
 def choose_families(only: str | Iterable[str] | None, skip: str | Iterable[str]) -> list[str]:
     """Return the families to run. Raises `ArgumentError` for a name that is none."""
+    known = {**FAMILIES, **ON_REQUEST}
     chosen = list(FAMILIES) if only is None else [only] if isinstance(only, str) else list(only)
     left_out = [skip] if isinstance(skip, str) else list(skip)
     for name in (*chosen, *left_out):
-        if name not in FAMILIES:
-            raise ArgumentError(f"there is no family of checks {name!r}\n  there are: {', '.join(FAMILIES)}")
-    return [name for name in FAMILIES if name in chosen and name not in left_out]
+        if name not in known:
+            raise ArgumentError(f"there is no family of checks {name!r}\n  there are: {', '.join(known)}")
+    return [name for name in known if name in chosen and name not in left_out]
 
 
 def _need_hypothesis() -> None:

@@ -10,4 +10,5 @@ gradient_kinds.py  the gradient for graphs against the one for eager mode
 transforms.py  jvp, vmap
 programs.py    opcheck, compile, export, jobs
 placement.py   CPU against GPU, SBP signatures
+hosts.py       other hosts against torch
 """

@@ -1,4 +1,4 @@
-// python_error.h: core errors as Python exceptions.
+// python_throw.h: core errors as exceptions that torch carries.
 #pragma once
 
 #include "engine/ops/error.h"
@@ -11,8 +11,5 @@ namespace oneop {
 
 // After a Python exception was caught in C++: torch's engine leaves it set as the current one.
 void forget_python_error();
-
-// Sets it as the current Python error; the GIL must be held.
-void set_python_error(const Error& error);
 
 }  // namespace oneop

@@ -1,8 +1,7 @@
 // python_error.cpp: raising the classes of oneop/errors.py from C++.
-#include "torch_host/interpreter/python_error.h"
+#include "interpreter/python_error.h"
 
 #include <Python.h>
-#include <torch/csrc/Exceptions.h>
 
 #include <cstring>
 
@@ -57,12 +56,6 @@ void chain(PyObject* cause) {
 
 }  // namespace
 
-void forget_python_error() {
-  const PyGILState_STATE gil = PyGILState_Ensure();
-  PyErr_Clear();
-  PyGILState_Release(gil);
-}
-
 void set_python_error(const Error& error) {
   PyObject* cls = find_class(error.cls());
   if (cls == nullptr) {
@@ -84,14 +77,6 @@ void set_python_error(const Error& error) {
     }
   }
   Py_DECREF(cls);
-}
-
-void throw_python_error(const Error& error) {
-  pybind11::gil_scoped_acquire gil;
-  set_python_error(error);
-  python_error raised;
-  raised.persist();
-  throw raised;
 }
 
 }  // namespace oneop

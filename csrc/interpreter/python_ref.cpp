@@ -1,5 +1,5 @@
 // python_ref.cpp: references and exceptions.
-#include "torch_host/interpreter/python_ref.h"
+#include "interpreter/python_ref.h"
 
 #include <mutex>
 #include <vector>

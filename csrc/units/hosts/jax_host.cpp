@@ -1,0 +1,2 @@
+// units/hosts/jax_host.cpp: a unit of the build of the JAX host: the handler that XLA calls.
+#include "jax_host/handler.cpp"

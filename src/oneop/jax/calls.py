@@ -1,0 +1,192 @@
+"""Ops as functions of jax arrays, with the gradients that their libraries register."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from oneop._build.library import Library
+from oneop.errors import ArgumentError, OpNotImplementedError
+from oneop.hosts.engine import editions, engine, load_ops
+from oneop.hosts.frameworks import Namespace
+from oneop.hosts.gradients import Gradient
+from oneop.jax.primitive import call_p, described, dtype_of, params_of, register_target
+
+JAX = Namespace(jax.numpy, dtype_of)
+
+
+class _Static:
+    """A gradient among residuals: no array, so part of the tree's structure."""
+
+    def __init__(self, gradient: Gradient, num_before: int) -> None:
+        self.gradient = gradient
+        self.num_before = num_before
+
+
+jax.tree_util.register_pytree_node(_Static, lambda static: ((), static), lambda static, _: static)
+
+
+@functools.lru_cache(maxsize=4096)
+def function_of(
+    name: str, attrs: bytes, input_counts: tuple[int, ...], output_counts: tuple[int, ...], edition: str
+) -> Callable[..., list[Any]]:
+    """Return a call as a differentiable function of its arrays: one for each combination, so that jit knows it."""
+    params = {**params_of(name, attrs, input_counts, output_counts), "edition": edition}
+
+    @jax.custom_vjp  # type: ignore[untyped-decorator]
+    def call(*arrays: Any) -> list[Any]:
+        outputs: list[Any] = call_p.bind(*arrays, **params)
+        return outputs
+
+    def forward(*primals: Any) -> tuple[list[Any], Any]:
+        arrays = [primal.value for primal in primals]
+        gradient = Gradient.of(described(arrays, params), [primal.perturbed for primal in primals])
+        outputs = call(*arrays)  # not the primitive: its own derivative may be asked for
+        blobs = [*arrays, *outputs]
+        return outputs, (_Static(gradient, len(blobs)), {blob: blobs[blob] for blob in gradient.saved})
+
+    def backward(residuals: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        static, saved = residuals
+        grads = [_cotangent(cotangent) for cotangent in cotangents]
+        return tuple(static.gradient.run(saved, static.num_before, grads, _run_step, JAX))
+
+    call.defvjp(forward, backward, symbolic_zeros=True)
+    return call  # type: ignore[no-any-return]
+
+
+def _cotangent(cotangent: Any) -> Any:
+    if isinstance(cotangent, jax.custom_derivatives.SymbolicZero):
+        return None if cotangent.dtype == jax.dtypes.float0 else jax.numpy.zeros(cotangent.shape, cotangent.dtype)
+    return cotangent
+
+
+def _run_step(name: str, inputs: list[list[Any]], attrs: bytes, output_counts: Sequence[int]) -> list[Any]:
+    counts = tuple(map(len, inputs))
+    call = function_of(name, attrs, counts, tuple(output_counts), editions.get(name, ""))
+    return call(*(array for group in inputs for array in group))
+
+
+@functools.cache
+def _array_type() -> type:
+    """Return the class of arrays with data. isinstance(x, jax.Array) is slow, and true of tracers too."""
+    return type(jax.numpy.zeros(()))
+
+
+class JaxOp:
+    """An op as a function of jax arrays. Attributes are static: each value is a program of its own."""
+
+    def __init__(self, name: str) -> None:
+        info = engine().op_info(name)
+        changed = [arg["name"] for arg in info["inputs"] if arg["is_mutable"]]
+        if changed:
+            raise OpNotImplementedError(
+                f'op "{name}" changes its input "{changed[0]}", and arrays of JAX do not change\n'
+                f"  define an op that returns the new value as an output"
+            )
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = info["doc"]
+        self._inputs = [arg["name"] for arg in info["inputs"]]
+        self._returns_tuple = any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
+        self._kinds = (_array_type(),) * len(self._inputs)
+        #: Calls on arrays with data, by their attributes: (edition, types of these values, program).
+        self._compiled: dict[Any, tuple[str, list[type], Callable[..., Any]]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the op. Raises as the call on torch's tensors does."""
+        if tuple(map(type, args)) == self._kinds:
+            try:
+                edition, kinds, compiled = self._compiled[tuple(kwargs.items())]
+            except (KeyError, TypeError):  # not called yet, or a list among the attributes
+                pass
+            else:  # 1, 1.0 and True are one key
+                if edition == editions[self.__name__] and kinds == [*map(type, kwargs.values())]:
+                    return compiled(*args)
+        return self._call(args, kwargs)
+
+    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call the op in the general way, and note the program for calls like this one."""
+        tensors, attrs, counts = engine().bind(self.__name__, args, kwargs)
+        arrays = [self._array(i, tensor) for i, group in enumerate(tensors) for tensor in group]
+        edition = editions.get(self.__name__, "")
+        call = function_of(self.__name__, attrs, tuple(map(len, tensors)), tuple(counts), edition)
+
+        def shaped(*operands: Any) -> Any:
+            outputs = call(*operands)
+            return outputs[0] if len(outputs) == 1 and not self._returns_tuple else tuple(outputs)
+
+        # 0.0 equals -0.0, and no NaN equals itself: such values are no keys.
+        if tuple(map(type, args)) == self._kinds and all(
+            kind in (int, bool, str) or (kind is float and value * 0 == 0 and value != 0)
+            for kind, value in zip(map(type, kwargs.values()), kwargs.values(), strict=True)
+        ):
+            compiled = jax.jit(shaped)
+            self._compiled[tuple(kwargs.items())] = (edition, [*map(type, kwargs.values())], compiled)
+            return compiled(*arrays)
+        return shaped(*arrays)
+
+    def __repr__(self) -> str:
+        """Name it."""
+        return f"<oneop op {self.__name__} on jax arrays>"
+
+    def _array(self, number: int, tensor: Any) -> Any:
+        if isinstance(tensor, jax.Array):
+            return tensor
+        if isinstance(tensor, (np.ndarray, np.generic)):
+            return jax.numpy.asarray(tensor)
+        place = engine().op_info(self.__name__)["source"]
+        raise ArgumentError(
+            f'op "{self.__name__}", input "{self._inputs[number]}": '
+            f"expected a jax.Array, found {type(tensor).__name__}\n"
+            f"  defined at {place['file']}:{place['line']}"
+        )
+
+
+class _Ops:
+    """Every op that is loaded, as an attribute: `oneop.jax.ops.myrelu`."""
+
+    def __getattr__(self, name: str) -> JaxOp:
+        """Return the op of this name. Raises `OpNotFoundError`, with the nearest name."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _op(engine().resolve(name))
+
+    def __dir__(self) -> list[str]:
+        """List the ops."""
+        names: list[str] = engine().op_names()
+        return names
+
+
+@functools.cache
+def _op(name: str) -> JaxOp:
+    register_target()
+    return JaxOp(name)
+
+
+ops = _Ops()
+
+
+class JaxLibrary:
+    """What a library brought: its ops are attributes."""
+
+    def __init__(self, ops_of: tuple[str, ...], package: str) -> None:
+        self.ops = ops_of
+        self.package = package
+
+    def __getattr__(self, name: str) -> JaxOp:
+        """Return the op of this name if it belongs to the library."""
+        if name.startswith("__") or name in ("ops", "package"):
+            raise AttributeError(name)
+        whole = f"{self.package}__{name}" if self.package else name
+        if whole not in self.ops:
+            raise AttributeError(f'this library has no op "{name}"; it has: {", ".join(self.ops)}')
+        return _op(whole)
+
+
+def load(library: Library | str | os.PathLike[str], *, package: str = "") -> JaxLibrary:
+    """Load an op library: what `oneop.build` returned, or the path of a shared object."""
+    return JaxLibrary(load_ops(library, package), package)

@@ -1,0 +1,109 @@
+"""The primitives behind all ops, and how XLA calls them.
+
+`call_p` is what programs contain. On several devices its lowering goes through `custom_partitioning`, whose parts are
+`local_p`: a call on what one device has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+
+from oneop.errors import OpNotImplementedError
+from oneop.hosts.engine import editions, engine
+from oneop.hosts.gradients import Call
+
+TARGET = "oneop_call"
+
+call_p = Primitive("oneop_call")
+call_p.multiple_results = True
+local_p = Primitive("oneop_local_call")
+local_p.multiple_results = True
+
+
+@functools.cache
+def register_target() -> None:
+    """Build the handler for the installed jaxlib, and tell XLA about it. Once in a process."""
+    from oneop.hosts.build import jax_host_path
+
+    library = ctypes.CDLL(str(jax_host_path()))
+    library.oneop_set_runtime.argtypes = [ctypes.c_void_p]
+    library.oneop_set_runtime(engine().runtime())
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.oneop_xla_call), platform="cpu")
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.oneop_xla_call_on_cuda), platform="CUDA")
+
+
+def params_of(name: str, attrs: bytes, input_counts: Sequence[int], output_counts: Sequence[int]) -> dict[str, Any]:
+    """Return the parameters of a primitive: all of a call but its arrays."""
+    return {
+        "name": name,
+        "attrs": attrs,
+        "input_counts": tuple(input_counts),
+        "output_counts": tuple(output_counts),
+        "edition": editions.get(name, ""),  # so that programs of a library that was replaced are not used
+    }
+
+
+def described(avals: Sequence[Any], params: dict[str, Any]) -> Call:
+    """Return the call on arrays like these, without its data."""
+    specs = iter([(tuple(aval.shape), np.dtype(aval.dtype).name) for aval in avals])
+    inputs = tuple(tuple(next(specs) for _ in range(count)) for count in params["input_counts"])
+    return Call(params["name"], inputs, params["attrs"], params["output_counts"])
+
+
+def dtype_of(name: str) -> Any:
+    """Return jax's dtype of this name: the narrower one where 64 bits are switched off."""
+    return jax.dtypes.canonicalize_dtype(jax.numpy.dtype(name))
+
+
+def _infer(*avals: Any, **params: Any) -> list[Any]:
+    outputs = []
+    for shape, dtype in described(avals, params).infer():
+        if dtype_of(dtype) != jax.numpy.dtype(dtype):
+            raise OpNotImplementedError(
+                f'op "{params["name"]}" gives {dtype}, which JAX holds only with 64 bits switched on\n'
+                f'  jax.config.update("jax_enable_x64", True)'
+            )
+        outputs.append(jax.core.ShapedArray(shape, jax.numpy.dtype(dtype)))
+    return outputs
+
+
+def _words(params: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Return the call as the handler reads it: counts of inputs and outputs, then attributes."""
+    counts = [
+        word for numbers in (params["input_counts"], params["output_counts"]) for word in (len(numbers), *numbers)
+    ]
+    return np.concatenate([np.array(counts, np.int64), np.frombuffer(params["attrs"], np.int64)])
+
+
+def lower_local(ctx: Any, *operands: Any, on_cuda: bool = False, **params: Any) -> Any:
+    """Lower a call on what one device has: a call of the handler."""
+    called = described(ctx.avals_in, params)
+    info = engine().op_info(called.name)
+    if not on_cuda:
+        engine().choose(called.name, called.inputs, called.attrs, called.output_counts)  # or say why there is no kernel
+    elif any(arg["on_host"] for arg in info["inputs"]):
+        raise OpNotImplementedError(f'op "{called.name}" reads an input in host memory, which XLA does not hand over')
+    has_effect = info["random"] or info["side_effect"]
+    rule = jax.ffi.ffi_lowering(TARGET, has_side_effect=bool(has_effect))
+    return rule(ctx, *operands, op=called.name, words=_words(params))
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(primitive: Any, **params: Any) -> Any:
+    return jax.jit(functools.partial(primitive.bind, **params))
+
+
+for _primitive in (call_p, local_p):
+    _primitive.def_abstract_eval(_infer)
+    _primitive.def_impl(lambda *arrays, primitive=_primitive, **params: _compiled(primitive, **params)(*arrays))
+# Those of call_p are in sharding.py.
+mlir.register_lowering(local_p, lower_local, platform="cpu")
+mlir.register_lowering(local_p, functools.partial(lower_local, on_cuda=True), platform="cuda")

@@ -1,0 +1,335 @@
+# ruff: noqa: E402  what comes first decides how jax sets itself up
+"""oneop.jax: calls, gradients, vmap and shardings, against the numpy host, which is compared with torch's."""
+
+import os
+
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("jax.ffi")
+
+import jax.numpy as jnp
+from host_cases import CASES, library, name_of, same_bits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import oneop.jax as ojax
+import oneop.numpy as onp
+from oneop.errors import (
+    ArgumentError,
+    GradientNotFoundError,
+    KernelNotFoundError,
+    OpNotFoundError,
+    OpNotImplementedError,
+)
+
+jax.config.update("jax_enable_x64", True)
+
+CALLED = [case for case in CASES if not case.is_in_place]
+SIZES = {"rows": st.sampled_from([1, 2, 5]), "columns": st.sampled_from([1, 3, 8])}
+X = np.array([-1.0, 0.5, 2.0], np.float32)
+
+
+def op(name, of):
+    return getattr(ojax.load(library(name)), of)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    onp.set_num_threads(1)
+
+
+def outputs_of(result):
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def flat(values):
+    return [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
+
+
+def as_jax(values):
+    return jax.tree.map(jnp.asarray, values)
+
+
+@pytest.mark.parametrize("case", CALLED, ids=name_of)
+def test_results_are_those_of_numpy(case):
+    theirs = getattr(onp.load(library(case.library)), case.op)
+    ours = op(case.library, case.op)
+
+    @settings(max_examples=4, deadline=None, derandomize=True, database=None)
+    @given(**SIZES, dtype=st.sampled_from(case.dtypes), seed=st.integers(0, 99))
+    def holds(rows, columns, dtype, seed):
+        inputs = case.inputs(seed, rows, columns, dtype)
+        expected = outputs_of(theirs(*inputs, **case.attrs))
+        compiled = jax.jit(lambda *arrays: ours(*arrays, **case.attrs))
+        for call in (lambda *arrays: ours(*arrays, **case.attrs), compiled):
+            result = outputs_of(call(*as_jax(inputs)))
+            assert len(result) == len(expected) and all(map(same_bits, result, expected))
+        shapes = outputs_of(jax.eval_shape(compiled, *as_jax(inputs)))
+        assert [(spec.shape, spec.dtype) for spec in shapes] == [(y.shape, y.dtype) for y in expected]
+
+    holds()
+
+
+@pytest.mark.parametrize("case", [case for case in CALLED if case.is_differentiable], ids=name_of)
+def test_gradients_are_those_of_numpy(case):
+    theirs = getattr(onp.load(library(case.library)), case.op)
+    ours = op(case.library, case.op)
+
+    @settings(max_examples=3, deadline=None, derandomize=True, database=None)
+    @given(**SIZES, dtype=st.sampled_from(case.dtypes), seed=st.integers(0, 99))
+    def holds(rows, columns, dtype, seed):
+        inputs = case.inputs(seed, rows, columns, dtype)
+        result, pullback = onp.vjp(theirs, *inputs, **case.attrs)
+        dys = [np.linspace(1, 2, y.size).reshape(y.shape).astype(y.dtype) for y in outputs_of(result)]
+        pairs = zip(flat(inputs), flat(pullback(*dys)), strict=True)
+        expected = [np.zeros_like(x) if grad is None else grad for x, grad in pairs if x is not None]
+        primal, pull = jax.vjp(lambda *arrays: outputs_of(ours(*arrays, **case.attrs)), *as_jax(inputs))
+        cotangents = [
+            jnp.asarray(dy) if jnp.issubdtype(y.dtype, jnp.inexact) else np.zeros(y.shape, jax.dtypes.float0)
+            for y, dy in zip(primal, dys, strict=True)
+        ]
+        for grad, other in zip(jax.tree.leaves(pull(cotangents)), expected, strict=True):
+            if grad.dtype == jax.dtypes.float0:
+                continue
+            if case.op == "host_sine":  # its steps are numpy's and jax's own
+                np.testing.assert_allclose(grad, other, rtol=1e-6)
+            else:
+                assert same_bits(grad, other)
+
+    holds()
+
+
+def test_second_order():
+    matmul = op("op_h", "oph_matmul")
+    a, b = jnp.arange(6.0).reshape(2, 3), jnp.arange(12.0).reshape(3, 4) / 7
+    ours = jax.jacrev(jax.grad(lambda a: (matmul(a, b, scale=0.5) ** 3).sum()))(a)
+    theirs = jax.jacrev(jax.grad(lambda a: ((0.5 * a @ b) ** 3).sum()))(a)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    sine = op("host_ops", "host_sine")  # an eager gradient of two steps of the framework
+    np.testing.assert_allclose(jax.grad(jax.grad(sine))(jnp.float32(0.3)), -np.sin(np.float32(0.3)), rtol=1e-5)
+    relu = op("leaky_relu", "leaky_relu")
+    assert not jax.grad(lambda x: jax.grad(lambda x: relu(x).sum())(x).sum())(jnp.asarray(X)).any()
+
+
+def test_gradients_under_jit_and_of_one_input():
+    gated = op("op_h", "oph_gated")
+    gate = jnp.asarray([1.0, -1.0, 1.0])
+    grad = jax.jit(jax.grad(lambda x: (gated(x, gate) * jnp.arange(3.0)).sum()))(jnp.ones(3))
+    assert grad.tolist() == [0, 0, 2]
+    norm = op("rms_norm", "rms_norm")
+    x, w = jnp.ones((2, 4)), jnp.arange(4.0)
+    both = jax.grad(lambda x, w: norm(x, w).sum(), argnums=(0, 1))(x, w)
+    assert same_bits(jax.grad(lambda w: norm(x, w).sum())(w), both[1])
+
+
+def test_what_has_no_gradient():
+    with pytest.raises(GradientNotFoundError, match='op "host_no_gradient" has no gradient, and one is needed'):
+        jax.grad(lambda x: op("host_ops", "host_no_gradient")(x).sum())(X)
+    binary = op("op_h", "oph_binary")  # declared not differentiable
+    assert not jax.grad(lambda x: binary(x, x, kind="add").sum())(X).any()
+
+
+def calls_in(function, *arrays):
+    return str(jax.make_jaxpr(function)(*arrays)).count("oneop_call[")
+
+
+def loops_in(function, *arrays):
+    return str(jax.make_jaxpr(function)(*arrays)).count("scan[")
+
+
+@pytest.mark.parametrize("dims", [(0, None), (1, 0), (2, 1), (None, 0)])
+def test_vmap_of_two_inputs(dims):
+    matmul, g = op("op_h", "oph_matmul"), np.random.default_rng(0)
+    shapes = [[2, 3], [3, 4]]
+    for shape, dim in zip(shapes, dims, strict=True):
+        if dim is not None:
+            shape.insert(dim, 5)
+    a, b = (jnp.asarray(g.standard_normal(shape)) for shape in shapes)
+    result = jax.vmap(matmul, in_axes=dims)(a, b)
+    expected = jnp.stack(
+        [
+            matmul(*(x if dim is None else jnp.take(x, i, axis=dim) for x, dim in zip((a, b), dims, strict=True)))
+            for i in range(5)
+        ]
+    )
+    assert same_bits(result, expected)
+
+
+def test_vmap_is_one_call_where_a_split_allows_it():
+    softmax = op("op_h", "oph_softmax")
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((5, 2, 3)))
+    for axis in (0, 1):
+        batched = jax.vmap(softmax, in_axes=axis)
+        assert (calls_in(batched, x), loops_in(batched, x)) == (1, 0)
+        expected = [softmax(jnp.take(x, i, axis=axis)) for i in range(x.shape[axis])]
+        for result, others in zip(batched(x), zip(*expected, strict=True), strict=True):
+            assert same_bits(result, jnp.stack(others))
+    row = jax.vmap(jax.vmap(softmax))  # no axis is left to fold into
+    assert loops_in(row, x) == 2 and same_bits(row(x)[0], softmax(x)[0])
+    assert jax.vmap(softmax)(x[:0])[0].shape == (0, 2, 3)
+
+
+def test_vmap_of_a_gradient_and_a_gradient_of_vmap():
+    softmax = op("op_h", "oph_softmax")
+    x = jnp.asarray(np.random.default_rng(1).standard_normal((4, 2, 3)))
+    loss = lambda x: (softmax(x)[0] ** 2).sum()  # noqa: E731
+    each = jnp.stack([jax.grad(loss)(row) for row in x])
+    assert same_bits(jax.vmap(jax.grad(loss))(x), each)
+    np.testing.assert_allclose(jax.grad(lambda x: jax.vmap(loss)(x).sum())(x), each, rtol=1e-12)
+
+
+def mesh():
+    return jax.sharding.Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
+
+
+needs_devices = pytest.mark.skipif(jax.device_count() < 4, reason="jax was set up with fewer devices before")
+
+
+def compiled_text(function, *arrays):
+    return jax.jit(function).lower(*arrays).compile().as_text()
+
+
+@needs_devices
+def test_rows_stay_where_they_are():
+    softmax = op("op_h", "oph_softmax")
+    x = jnp.asarray(np.random.default_rng(2).standard_normal((8, 6)))
+    spread = jax.device_put(x, NamedSharding(mesh(), P(("a", "b"), None)))
+    result = jax.jit(softmax)(spread)
+    assert same_bits(result[0], softmax(x)[0])
+    assert result[0].sharding.shard_shape((8, 6)) == (2, 6)
+    assert "all-gather" not in compiled_text(softmax, spread)
+    columns = jax.device_put(x, NamedSharding(mesh(), P(None, "a")))  # rows are needed whole
+    assert same_bits(jax.jit(softmax)(columns)[0], softmax(x)[0])
+
+
+@needs_devices
+@pytest.mark.parametrize(
+    ("left", "right", "local"),
+    [
+        (P("a", None), P(None, "b"), (4, 3)),
+        (P(None, "a"), P("a", None), (8, 6)),
+        (P("b", "a"), P("a", None), (4, 6)),
+        (P("a", None), P(None, "a"), None),
+    ],
+)
+def test_products_split_sums_too(left, right, local):
+    matmul, g = op("op_h", "oph_matmul"), np.random.default_rng(3)
+    a, b = jnp.asarray(g.integers(-9, 9, (8, 4)) * 1.0), jnp.asarray(g.integers(-9, 9, (4, 6)) * 1.0)
+    result = jax.jit(matmul)(
+        jax.device_put(a, NamedSharding(mesh(), left)), jax.device_put(b, NamedSharding(mesh(), right))
+    )
+    assert same_bits(result, a @ b)
+    if local is not None:
+        assert result.sharding.shard_shape((8, 6)) == local
+
+
+@needs_devices
+def test_gradients_of_sharded_arrays():
+    norm = op("rms_norm", "rms_norm")
+    x, w = jnp.asarray(np.random.default_rng(4).standard_normal((8, 6))), jnp.ones(6)
+    loss = jax.jit(jax.grad(lambda x, w: (norm(x, w) ** 2).sum(), argnums=(0, 1)))
+    spread = jax.device_put(x, NamedSharding(mesh(), P("a", None)))
+    for ours, theirs in zip(loss(spread, w), loss(x, w), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+BAD = {
+    "attribute": (lambda f, x: f(x, alpha="a"), ArgumentError),
+    "too many": (lambda f, x: f(x, x), ArgumentError),
+    "unknown": (lambda f, x: f(x, alhpa=1), ArgumentError),
+    "missing": (lambda f, x: f(), ArgumentError),
+    "dtype": (lambda f, x: f(x > 0), KernelNotFoundError),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_input_is_told_as_by_numpy(bad):
+    act, cls = BAD[bad]
+    with pytest.raises(cls) as theirs:
+        act(onp.load(library("leaky_relu")).leaky_relu, X)
+    for wrap in (lambda call: call, jax.jit):
+        with pytest.raises(cls) as ours:
+            wrap(lambda x: act(op("leaky_relu", "leaky_relu"), x))(jnp.asarray(X))
+        assert str(ours.value) == str(theirs.value)
+
+
+def test_shapes_that_do_not_fit_are_refused_while_tracing():
+    with pytest.raises(Exception, match=r'op "oph_matmul": .*k') as raised:
+        jax.eval_shape(op("op_h", "oph_matmul"), jnp.ones((2, 3)), jnp.ones((4, 5)))
+    with pytest.raises(type(raised.value)) as theirs:
+        onp.load(library("op_h")).oph_matmul(np.ones((2, 3)), np.ones((4, 5)))
+    assert str(theirs.value) == str(raised.value)
+
+
+def test_what_is_no_array_and_ops_that_are_not_there():
+    relu = op("leaky_relu", "leaky_relu")
+    with pytest.raises(ArgumentError, match=r'op "leaky_relu", input "x": expected a jax.Array, found float'):
+        relu(3.0)
+    assert same_bits(relu(X), relu(jnp.asarray(X)))
+    with pytest.raises(OpNotFoundError, match=r'did you mean "leaky_relu"\?'):
+        _ = ojax.ops.leaky_rely
+    with pytest.raises(AttributeError, match='this library has no op "rely"; it has: leaky_relu'):
+        _ = ojax.load(library("leaky_relu")).rely
+    assert "leaky_relu" in dir(ojax.ops) and repr(relu) == "<oneop op leaky_relu on jax arrays>"
+    with pytest.raises(
+        OpNotImplementedError, match='op "oph_add_" changes its input "x", and arrays of JAX do not change'
+    ):
+        op("op_h", "oph_add_")
+
+
+def test_a_kernel_that_throws_is_an_exception():
+    fails = op("host_ops", "host_fails")
+    for call in (fails, jax.jit(fails)):
+        with pytest.raises(RuntimeError, match=r'op "host_fails", kernel at .*: out of patience'):
+            jax.block_until_ready(call(X))
+    assert same_bits(op("host_ops", "host_sine")(X), onp.load(library("host_ops")).host_sine(X))
+
+
+HOST_INPUT = """
+#include "oneflow/core/framework/framework.h"
+#include "oneop/op.h"
+OP("hosts_by(Tensor x, Tensor factor) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set_like("y", "x"); })
+    .kernel<float(float, float)>([](auto x, auto factor, auto y) {
+      for (int64_t i = 0; i != x.numel(); ++i) y[i] = x[i] * factor[0];
+    })
+    .no_grad();
+REGISTER_OP_HOST_MEMORY_INPUT("hosts_by", "factor", 0);
+"""
+
+
+def test_programs_for_a_gpu_are_lowered_without_one(tmp_path):
+    from oneop._build.library import build
+
+    relu = jax.jit(op("leaky_relu", "leaky_relu"))
+    text = relu.trace(X).lower(lowering_platforms=("cuda",)).as_text()
+    assert text.count("@oneop_call(") == 1
+    (tmp_path / "by.cpp").write_text(HOST_INPUT)
+    scaled = ojax.load(build("hosts_by", [tmp_path / "by.cpp"])).hosts_by
+    assert same_bits(scaled(X, np.array([2], np.float32)), 2 * X)
+    with pytest.raises(OpNotImplementedError, match="reads an input in host memory, which XLA does not hand over"):
+        jax.jit(scaled).trace(X, X).lower(lowering_platforms=("cuda",))
+
+
+def test_64_bits_that_are_switched_off():
+    parts = op("arguments", "t_parts")
+    jax.config.update("jax_enable_x64", False)
+    try:
+        with pytest.raises(OpNotImplementedError, match='op "t_parts" gives int64, which JAX holds only with 64 bits'):
+            parts(X)
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
+def test_equal_values_of_other_types_are_other_attributes():
+    attrs = op("arguments", "t_attrs")
+    assert same_bits(attrs(X, i32=1), onp.load(library("arguments")).t_attrs(X, i32=1))
+    with pytest.raises(ArgumentError, match='attribute "i32": expected an int of 32 bits, found bool True'):
+        attrs(jnp.asarray(X), i32=True)
+    assert not same_bits(attrs(jnp.asarray(X), d=0.0), attrs(jnp.asarray(X), d=-0.0))
