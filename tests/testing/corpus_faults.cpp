@@ -463,11 +463,10 @@ OP("logsumexp_of_minus_infinity(Tensor x) -> Tensor y")
 
 // Open above: the gradient is not zero beyond 6.
 OP("gradient_open_above_six(Tensor x) -> Tensor y")
-    .elementwise<float, double>([](auto x) { return min(max(x, x * 0), x * 0 + 6); })
+    .elementwise<float, double>([](auto x) { return clamp(x, 0, 6); })
     .gradient("dx = gradient_open_above_six_grad(x, dy)");
 OP("gradient_open_above_six_grad(Tensor x, Tensor dy) -> Tensor dx")
-    .elementwise<float, double>([](auto x, auto dy) { return x > 0 ? dy : dy * 0; })
-    .no_grad();
+    .elementwise<float, double>([](auto x, auto dy) { return x > 0 ? dy : dy * 0; });
 
 // The index of the backward kernel has 16 bits.
 OP("gradient_index_has_16_bits(Tensor x) -> Tensor y")
@@ -477,16 +476,16 @@ OP("gradient_index_has_16_bits_grad(Tensor x, Tensor dy) -> Tensor dx")
     .same_shape()
     .kernel<float, double>([](auto x, auto dy, auto dx) {
       for (int64_t i = 0; i < x.numel(); ++i) dx[i] = 2 * x[static_cast<uint16_t>(i)] * dy[i];
-    })
-    .no_grad();
+    });
 
 // An attribute that the backward call leaves out has the default there.
 OP("gradient_has_default_of_backward_op(Tensor x, *, float slope=0.5) -> Tensor y")
     .elementwise<float, double>([](auto x, auto slope) { return x > 0 ? x : slope * x; })
     .gradient("dx = gradient_has_default_of_backward_op_grad(x, dy)");
 OP("gradient_has_default_of_backward_op_grad(Tensor x, Tensor dy, *, float slope=0.5) -> Tensor dx")
-    .elementwise<float, double>([](auto x, auto dy, auto slope) { return x > 0 ? dy : slope * dy; })
-    .no_grad();
+    .elementwise<float, double>([](auto x, auto dy, auto slope) {
+      return x > 0 ? dy : slope * dy;
+    });
 
 // In place, and the new value of one element is the old one of the next.
 OP("shifts_in_place_from_wrong_end(Tensor(a!) x) -> ()")
