@@ -294,6 +294,18 @@ def cast_to_required(name="right_cast_to_required"):
     oneop.testing.reference(name)(lambda x, to: x.to(to))
 
 
+def cast_with_default(name="right_cast_with_default"):
+    """A dtype with a default, and a reference that has the same one."""
+    op = oneop.define(f"{name}(Tensor x, *, dtype to=float32) -> Tensor y", differentiable=False)
+    op.register_infer(lambda x, to: x.like(dtype=to))
+
+    @op.register_kernel("cpu", dtypes=(torch.int64, *FLOATS))
+    def kernel(x, out):
+        out[...] = x
+
+    oneop.testing.reference(name)(lambda x, to=torch.float32: x.to(to))
+
+
 def cast_by_list(name="right_cast_by_list"):
     """A list of dtypes, of which the last one counts."""
     op = oneop.define(f"{name}(Tensor x, *, dtype[] through) -> Tensor y", differentiable=False)
@@ -401,6 +413,26 @@ def root_of_positive(name="right_root_of_positive"):
     define(name, "(Tensor x) -> Tensor y", kernel, infer="elementwise", reference=torch.sqrt)
 
 
+def logarithm_of_positive(name="right_logarithm_of_positive"):
+    """The same, and the author says which values it takes."""
+
+    def kernel(x):
+        if (x <= 0).any():
+            raise ValueError("the logarithm of a number that is not positive")
+        return np.log(x)
+
+    define(name, "(Tensor x) -> Tensor y", kernel, grad=lambda ctx, dy: dy / ctx.x, infer="elementwise")
+    oneop.testing.reference(name, values={"x": (0.5, 8.0)})(torch.log)
+
+
+def mixed_precision(name="right_mixed_precision"):
+    """Float32 with a weight of float64; the gradient of the weight is a sum in float64."""
+    op = oneop.define(f"{name}(Tensor x, Tensor w) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu", dtypes={"x": torch.float32, "w": torch.float64})(lambda x, w: (x * w).astype(x.dtype))
+    op.register_grad(lambda ctx, dy: ((dy * ctx.w).float(), dy.double() * ctx.x))
+    oneop.testing.reference(name)(lambda x, w: (x * w).to(x.dtype))
+
+
 def scatter_add(name="right_scatter_add"):
     """Indices with repetitions."""
 
@@ -413,8 +445,8 @@ def scatter_add(name="right_scatter_add"):
 
     @op.register_infer
     def infer(x, index, values):
-        if x.ndim != 1 or index.ndim != 1 or values.shape != index.shape:
-            raise ValueError("shapes do not fit")
+        if x.ndim != 1 or index.ndim != 1 or values.shape != index.shape or x.dtype != values.dtype:
+            raise ValueError("shapes or dtypes do not fit")
         return x
 
     op.register_kernel("cpu", dtypes={"x": FLOATS, "index": torch.int64, "values": FLOATS})(kernel)
@@ -666,7 +698,8 @@ def greatest_divisor(name="right_greatest_divisor"):
 
 
 PYTHON = [dropout, noise_of_seed, clamp_in_place, concatenate, scale_by_scalar_tensor, logsumexp, layer_norm, variance]
-PYTHON += [expm1, quantise, sort, topk, single_precision, narrow_silu, masked_fill, cast_to_required, cast_by_list]
+PYTHON += [expm1, quantise, sort, topk, single_precision, narrow_silu, masked_fill, cast_to_required]
+PYTHON += [logarithm_of_positive, mixed_precision, cast_with_default, cast_by_list]
 PYTHON += [two_optionals, cache_update, rope, root_of_positive, scatter_add, counts_and_returns_nothing]
 PYTHON += [complex_rotation, fourier, product_of_rows, cumulative_sum, extremes, soft_shrink, swiglu, pad, normalise]
 PYTHON += [distances, cross_entropy, sinc, saturating_add, convolution, greatest_divisor]
