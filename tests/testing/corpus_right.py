@@ -427,7 +427,9 @@ def logarithm_of_positive(name="right_logarithm_of_positive"):
 
 def mixed_precision(name="right_mixed_precision"):
     """Float32 with a weight of float64; the gradient of the weight is a sum in float64."""
-    op = oneop.define(f"{name}(Tensor x, Tensor w) -> Tensor y", infer="elementwise")
+    op = oneop.define(f"{name}(Tensor x, Tensor w) -> Tensor y")
+    op.register_infer(lambda x, w: x)
+    op.register_check(lambda x, w: x.shape == w.shape or "shapes differ")
     op.register_kernel("cpu", dtypes={"x": torch.float32, "w": torch.float64})(lambda x, w: (x * w).astype(x.dtype))
     op.register_grad(lambda ctx, dy: ((dy * ctx.w).float(), dy.double() * ctx.x))
     oneop.testing.reference(name)(lambda x, w: (x * w).to(x.dtype))
