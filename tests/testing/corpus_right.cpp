@@ -106,8 +106,7 @@ OP("right_axpy_(Tensor(a!) y, Tensor x, *, float alpha=1.0) -> ()")
 
 // Refuses what is beyond its table.
 OP("right_lookup(Tensor table, Tensor index) -> Tensor y")
-    .infer("v d, n -> n d")
-    .sbp("B, S(0) -> S(0)", "S(1), B -> S(1)")
+    .infer("[v] d, n -> n d")
     .kernel<float(float, int64_t), double(double, int64_t)>([](auto table, auto index, auto y) {
       const auto rows = oneop::view<2>(table);
       for (int64_t i = 0; i < index.numel(); ++i) {
