@@ -44,7 +44,6 @@ def test_a_call_that_exits():
 
 def test_a_call_that_hangs(monkeypatch):
     monkeypatch.setattr(isolation, "SECONDS", 1.0)
-    monkeypatch.setattr(first_death, "__kwdefaults__", {"seconds": 1.0})
     monkeypatch.setattr("oneop.testing.families.crashes._returns", lambda case: False)
     op = unary("hangs", lambda x: time.sleep(100))
     assert failure_of(op, "crashes") == "the call does not return within 1 s"

@@ -25,6 +25,7 @@ from oneop.testing.families import (
     crashes,
     environment,
     gradient_kinds,
+    gradient_variants,
     gradients,
     hosts,
     inference,
@@ -66,6 +67,7 @@ FAMILIES: dict[str, Family] = {
     "gradient": gradients.gradient,
     "second gradient": gradients.second_gradient,
     "graph gradient": gradients.graph_gradient,
+    "gradient variants": gradient_variants.gradient_variants,
     "gradient kinds": gradient_kinds.gradient_kinds,
     "jvp": transforms.jvp,
     "vmap": transforms.vmap,
@@ -91,6 +93,7 @@ ON_CUDA = (
     "streams",
     "gradient",
     "second gradient",
+    "gradient variants",
 )
 #: Those that are run only when they are named: other hosts than torch's are built first.
 ON_REQUEST: dict[str, Family] = {"hosts": hosts.hosts}
@@ -120,6 +123,7 @@ IMPLIED: dict[str, tuple[frozenset[str], str]] = {
     "memory": (_ALL, "a kernel handles memory wrongly"),
     "inference": (frozenset({"opcheck", "compile", "export", "job"}), "results do not fit the inference"),
     "determinism": (frozenset(COMPARE_CALLS), "the same call does not give the same result"),
+    "gradient": (frozenset({"gradient variants"}), "the gradient is wrong"),
     "opcheck": (frozenset({"compile", "export"}), "opcheck failed"),
 }
 

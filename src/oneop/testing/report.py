@@ -186,7 +186,8 @@ def _repeat_options(case: Case) -> list[str]:
     if case.device != "cpu":
         options.append(f"device={case.device!r}")
     hints = case.subject.hints
-    if hints.reference is not None and not is_registered(case.subject.name, hints.reference):
+    is_loaded = hints.reference is not None and hasattr(hints.reference, "__code__")
+    if hints.reference is not None and not (is_loaded and is_registered(case.subject.name, hints.reference)):
         options.append(f"reference={_name_of_function(hints.reference)}")
     options += [f"{key}={value!r}" for key, value in (("rtol", hints.rtol), ("atol", hints.atol)) if value is not None]
     return options

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import torch
 
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
-FILLS = ("plain", "positive", "special", "full", "large", "tiny")
+#: Of these fills all values are equal.
+_CONSTANTS = {"zeros": 0.0, "equal": 1.5, "lowest": -math.inf}
+FILLS = ("plain", "positive", "special", "full", "large", "tiny", "huge", *_CONSTANTS)
 #: Of these fills every other value has another magnitude: from, to. Between them are values as in "full".
-_MAGNITUDES = {"large": (8.0, 1000.0), "tiny": (1e-6, 1e-3)}
+_MAGNITUDES = {"large": (8.0, 1000.0), "tiny": (1e-6, 1e-3), "huge": (1e4, 1e12)}
 _LARGE_INTEGER = 50_000  # its square does not fit into 32 bits
 _GRID = 256
-_OFFSETS = (3, 1, 2, 5)  # elements; no vector is aligned there
+_OFFSETS = (3, 1, 2, 4, 5, 8)  # elements; vectors of some widths are not aligned there
 _SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 
 
@@ -90,7 +92,8 @@ def tensor(
         dtype: its dtype.
         layout: "contiguous", "transposed", "strided", "offset" (starts inside its memory) or "expanded" (stride 0).
         fill: "plain", "positive", "special" (NaN, infinities and zeros among the values), "full" (all bits of the
-            mantissa), "large" or "tiny" (every other magnitude is 8 to 1000, or 1e-6 to 1e-3; integers to 50,000).
+            mantissa), "large", "tiny" or "huge" (every other magnitude is 8 to 1000, 1e-6 to 1e-3, or 1e4 to 1e12;
+            large integers are up to 50,000, huge ones up to 2^62), "zeros", "equal" or "lowest" (-inf).
         seed: another number, other values.
         lane: (k, n) takes the k-th of n disjoint sets of values, so that several inputs never have one in common.
         bounds: lowest and highest value, in place of those above.
@@ -127,9 +130,11 @@ def _values(
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).to(dtype)
     if not dtype.is_floating_point and not dtype.is_complex:
-        low, high = bounds or (_integer_bounds(dtype) if fill == "large" else (0 if not dtype.is_signed else -4, 9))
+        low, high = bounds or _integer_bounds(dtype, fill)
         return torch.randint(int(low), max(int(high), int(low)) + 1, shape, generator=generator).to(dtype)
     numbers = _floats(count, generator, lane, fill, bounds)
+    if fill == "huge" and dtype in (torch.float16,):
+        numbers = numbers.clamp(-6e4, 6e4)
     if dtype.is_complex:
         numbers = torch.complex(numbers, _floats(count, generator, lane, "plain", bounds))
     return numbers.to(dtype).view(shape)
@@ -155,13 +160,18 @@ def _floats(
         every_other = numbers[::2]
         powers = low + (high - low) * torch.rand(len(every_other), generator=generator, dtype=torch.float64)
         every_other.copy_(every_other.sign() * powers.exp())
-    if fill == "special":
+    if fill in _CONSTANTS and bounds is None:
+        numbers = torch.full_like(numbers, _CONSTANTS[fill])
+    if fill == "special" and bounds is None:
         every_other = numbers[::2]  # so that its neighbours stay ordinary
         special = torch.tensor(_SPECIAL, dtype=torch.float64)
         every_other.copy_(special.repeat(-(-len(every_other) // len(special)))[: len(every_other)])
     return numbers
 
 
-def _integer_bounds(dtype: torch.dtype) -> tuple[int, int]:
+def _integer_bounds(dtype: torch.dtype, fill: str) -> tuple[int, int]:
     limits = torch.iinfo(dtype)
-    return max(limits.min, -_LARGE_INTEGER), min(limits.max, _LARGE_INTEGER)
+    most = {"large": _LARGE_INTEGER, "huge": 2**62}.get(fill)
+    if most is None:
+        return (-4 if dtype.is_signed else 0), 9
+    return max(limits.min, -most), min(limits.max, most) - 1

@@ -25,22 +25,23 @@ ABSURD: dict[str, Any] = {"int32": -1000003, "int64": -1000003, "float": math.na
 ABSURD |= {"list of int32": [-1000003], "list of int64": [-1000003], "shape": (-1000003,), "string": "no such value"}
 
 _MOST_WORDS = 12
+_DOUBTFUL_DTYPES = (torch.int32, torch.int8, torch.float16)  # an op may take them or not
 
 
 def values_of(attr: AttrDef) -> list[Any]:
     """Return values of an attribute by its type, usual ones first."""
-    numbers = [1, 2, 0, -1, 3, -2]
+    numbers = [1, 2, 0, -1, 3, -2, 5]
     by_type: dict[str, list[Any]] = {
         "int32": numbers,
         "int64": numbers,
         "bool": [True, False],
-        "float": [0.5, 2.0, -0.25, 0.0],
-        "double": [0.5, 2.0, -0.25, 0.0],
+        "float": [0.5, 2.0, -0.25, 0.0, 1.0],
+        "double": [0.5, 2.0, -0.25, 0.0, 1.0],
         "string": [] if attr.has_default else [""],
         "shape": [(2, 3), (6,)],
-        "dtype": [torch.float32, torch.float64],
-        "list of int32": [[1], [0], [1, 2], [-1]],
-        "list of int64": [[1], [0], [1, 2], [-1]],
+        "dtype": [torch.float32, torch.float64, *_DOUBTFUL_DTYPES],
+        "list of int32": [[1], [0], [1, 2], [-1], [0, 2]],
+        "list of int64": [[1], [0], [1, 2], [-1], [0, 2]],
         "list of float": [[0.5], [0.5, 2.0]],
         "list of dtype": [[torch.float32]],
         "list of shape": [[(2, 3)]],
@@ -75,6 +76,8 @@ def words_of(subject: Subject) -> list[str]:
 
 def is_harmless(value: Any) -> bool:
     """Tell whether a value is none that an op would have to check: no number, or a positive one."""
+    if isinstance(value, torch.dtype):
+        return value not in _DOUBTFUL_DTYPES
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return not isinstance(value, (list, tuple)) or all(is_harmless(item) for item in value)
     return value > 0

@@ -24,12 +24,13 @@ def bind_reference(
     assert function is not None
     inputs = group_tensors(subject, counts, tensors)
     values = subject.torch_args(inputs, attrs)[len(subject.op.inputs) :]
+    dtypes = {attr.name for attr in subject.op.attrs if attr.type == "dtype"}
     known = dict(zip((attr.name for attr in subject.op.attrs), values, strict=False))
-    passed = {name: value for name, value in known.items() if _passes(function, name, value, name in attrs)}
+    passed = {name: value for name, value in known.items() if _passes(function, name, value, name in attrs, dtypes)}
     return functools.partial(function, *inputs, **passed)
 
 
-def _passes(function: Callable[..., Any], name: str, value: Any, is_given: bool) -> bool:
+def _passes(function: Callable[..., Any], name: str, value: Any, is_given: bool, dtypes: set[str]) -> bool:
     """Tell whether the function gets this attribute: if it names it, or takes any and it is given.
 
     One that is left out, and that the function has the same default for, is left out there too: `oneop bench` compares
@@ -39,6 +40,8 @@ def _passes(function: Callable[..., Any], name: str, value: Any, is_given: bool)
         parameters = inspect.signature(function).parameters
     except ValueError:  # a builtin
         return is_given
+    if not is_given and isinstance(value, int) and value is not True and value is not False and name in dtypes:
+        return False  # torch keeps a default dtype as a number; the reference has its own
     if name not in parameters:
         return is_given and any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     return is_given or repr(parameters[name].default) != repr(value)  # so 1, 1.0 and True are not alike

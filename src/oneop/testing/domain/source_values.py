@@ -11,7 +11,8 @@ from typing import Any
 from oneop.registry import OpDef
 
 _WORD = re.compile(r'"([A-Za-z_][A-Za-z0-9_.-]{0,30})"')
-_ENVIRONMENT = re.compile(r"(?:getenv\(|environ\.get\(|environ\[)\s*[\"']([A-Za-z_][A-Za-z0-9_]*)[\"']")
+_ENVIRONMENT = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,})[\"']")
+_ASKS_ENVIRONMENT = re.compile(r"getenv|environ")
 
 
 def words_in_sources(op: OpDef) -> list[str]:
@@ -21,8 +22,8 @@ def words_in_sources(op: OpDef) -> list[str]:
 
 
 def environment_variables(op: OpDef) -> list[str]:
-    """Return the environment variables that the files of an op and its kernels name."""
-    return list(dict.fromkeys(_search(op, _ENVIRONMENT)))
+    """Return what may be environment variables in the files of an op and its kernels: words in capital letters."""
+    return list(dict.fromkeys(_search(op, _ENVIRONMENT)))[:8] if any(_search(op, _ASKS_ENVIRONMENT)) else []
 
 
 def _search(op: OpDef, pattern: re.Pattern[str]) -> Iterable[str]:

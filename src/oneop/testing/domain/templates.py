@@ -94,7 +94,8 @@ def _results_are_alike(template: Template, infer: Infer) -> bool:
 def _broadcasts(count: int) -> list[Template]:
     full = ("a", "b", "c")
     others = [("c",), (), ("1", "c"), ("a", "1", "c"), ("a", "b", "1")]
-    return [
+    stretched = [Template((("a", "1", "c"), ("1", "b", "c"), *((full,) * (count - 2))))] if count > 1 else []
+    return stretched + [
         Template(tuple(other if i == place else full for i in range(count)))
         for other in others
         for place in range(count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -13,8 +14,8 @@ from oneop.testing.accuracy import NARROW, Bound, Statistics, bounds_of, widened
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, assert_same_kind, describe, difference, largest_value
 from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.context import Context, skipped
-from oneop.testing.report import Outcome
+from oneop.testing.families.context import Context, skipped, usual_cases
+from oneop.testing.report import PASSED, Outcome
 
 LOW = (torch.float16, torch.bfloat16)
 
@@ -46,7 +47,20 @@ def special_values(context: Context) -> Outcome:
             kernels_agree(context, case)
 
     outcome = context.explore("special values", Restriction(fills=("special",), sizes=(5, 1, 8, 17)), holds)
+    if context.subject.hints.reference is not None and outcome.status == PASSED:
+        equal = [case.like(fill=fill) for case in usual_cases(context, (5,)) for fill in ("zeros", "equal", "lowest")]
+        more = context.run("special values", equal, lambda case: _floats_agree(context, case))
+        return more if more.failure else replace(outcome, cases=outcome.cases + more.cases)
     return outcome if outcome.cases or outcome.failure else skipped("special values", "nothing to compare with")
+
+
+def _floats_agree(context: Context, case: Case) -> None:
+    """Compare with the reference where all values are equal; of ties any place is right, so only floating results."""
+    if case.subject.hints.values or not all(tensor.dtype.is_floating_point for tensor in case.tensors):
+        raise NotForThis
+    if not all(result.is_floating_point() for result in case.run(case.make())):
+        raise NotForThis
+    reference_agrees(context, case)
 
 
 def results_of_kernel(case: Case, index: int, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -141,7 +155,7 @@ def reference_agrees(context: Context, case: Case) -> None:
     results = case.run(case.make())
     if own is not None and not is_low:
         assert_same_kind(own, results, what, context.output_names())
-    is_large = any(recipe.fill in ("large", "tiny") for recipe in case.tensors)
+    is_large = any(recipe.fill in ("large", "tiny", "huge") for recipe in case.tensors)
     assert_accurate(context, what, bounds, results, tensors, finite_only=is_large)
 
 
@@ -202,7 +216,8 @@ def excess(name: str, bound: Bound, actual: torch.Tensor, right: torch.Tensor) -
         return text
     gaps = (actual.to(bound.expected.dtype) - bound.expected).abs().nan_to_num(nan=math.inf)
     place = int(torch.where(right, -1.0, gaps.double()).argmax())
-    return text.replace(" (", f" within {float(bound.limit.flatten()[place]):.2g} (", 1)
+    start, _, count = text.rpartition(" (")
+    return f"{start} within {float(bound.limit.flatten()[place]):.2g} ({count}"
 
 
 def reduction_length(context: Context, case: Case) -> int:

@@ -9,8 +9,7 @@ import torch
 from oneop.testing.case import Case
 from oneop.testing.compare import assert_same
 from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.context import Context
-from oneop.testing.families.memory import usual_cases
+from oneop.testing.families.context import Context, usual_cases
 from oneop.testing.report import Outcome
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import torch
 
 from oneop.testing.accuracy import Statistics
-from oneop.testing.case import Case, Restriction, strategy_of
-from oneop.testing.domain.probe import Domain
+from oneop.testing.case import Case, Restriction, is_taken, make_case, strategy_of
+from oneop.testing.domain.probe import Domain, usual_attrs
 from oneop.testing.explore import Exploration, Property, explore, run_all
 from oneop.testing.report import FAILED, PARTIAL, PASSED, SKIPPED, Failure, Outcome, lines_for
 from oneop.testing.subject import Subject
@@ -70,6 +70,19 @@ def failed(family: str, message: str, case: Case, lines: tuple[str, ...] = ()) -
     """Return a failure with the lines that reproduce it."""
     failure = Failure(message=message, case=str(case), reproduce=lines_for(case, family, lines))
     return Outcome(family=family, status=FAILED, failure=failure)
+
+
+def usual_cases(context: Context, sizes: tuple[int, ...]) -> list[Case]:
+    """Return one call of each size for each kind of call, of the template with the most axes up to two."""
+    cases = []
+    for choice in context.domain.choices:
+        template = min(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
+        for size in sizes:
+            named = {symbol: size if i == 0 else 3 for i, symbol in enumerate(reversed(template.symbols))}
+            case = make_case(context.domain, choice, template.shapes(named), usual_attrs(context.domain))
+            if is_taken(case):
+                cases.append(case)
+    return cases
 
 
 def skipped(family: str, note: str) -> Outcome:

@@ -9,8 +9,7 @@ from dataclasses import replace
 from oneop.testing.case import Case, is_taken
 from oneop.testing.domain.attribute_values import extremes_of
 from oneop.testing.domain.probe import usual_attrs
-from oneop.testing.families.context import Context, failed, skipped
-from oneop.testing.families.memory import usual_cases
+from oneop.testing.families.context import Context, failed, skipped, usual_cases
 from oneop.testing.memory import isolation
 from oneop.testing.report import PASSED, Outcome, lines_for
 

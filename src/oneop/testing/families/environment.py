@@ -13,8 +13,7 @@ import torch
 from oneop.testing.case import Case
 from oneop.testing.compare import assert_close, assert_same, largest_value
 from oneop.testing.domain.source_values import environment_variables
-from oneop.testing.families.context import Context
-from oneop.testing.families.memory import usual_cases
+from oneop.testing.families.context import Context, usual_cases
 from oneop.testing.report import Outcome
 
 
@@ -35,7 +34,7 @@ def environment(context: Context) -> Outcome:
             scale = largest_value(case.make())
             assert_close(expected, results, what, context.output_names(), scale=scale)
 
-    return context.run("environment", usual_cases(context, (67,)), holds)
+    return context.run("environment", usual_cases(context, (67, 40_000)), holds)
 
 
 def _settings(variables: list[str]) -> Iterator[tuple[str, contextlib.AbstractContextManager[object]]]:

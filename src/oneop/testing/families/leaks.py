@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import itertools
+import mmap
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
 from oneop.testing.case import Case
 from oneop.testing.explore import Broken
-from oneop.testing.families.context import Context, skipped
-from oneop.testing.families.memory import usual_cases
+from oneop.testing.families.context import Context, skipped, usual_cases
 from oneop.testing.report import Outcome
 
-#: Calls before the first measurement, calls between two, and how many are made.
-WARM_UP, CALLS, WINDOWS = 40, 60, 4
+#: Calls before the first measurement, and calls between two: each time as many as all before, so that memory that grows
+#: by doubling grows in each of them.
+WARM_UP, CALLS = 60, (60, 120, 240, 480)
 #: Growth by less than this at each call is the interpreter's.
 LEAST_BYTES = 16
 
@@ -42,21 +43,40 @@ def leaks(context: Context) -> Outcome:
             return in_use()
 
         def growth() -> int:
-            sizes = [run(CALLS) for _ in range(WINDOWS + 1)]
-            return min(after - before for before, after in itertools.pairwise(sizes)) // CALLS
+            """Return the least growth of a window, in bytes for each call."""
+            kept = []
+            before = in_use()
+            for count in CALLS:
+                after = run(count)
+                kept.append((after - before) // count)
+                before = after
+            return min(kept)
 
         run(WARM_UP)
-        if growth() < LEAST_BYTES:
+        files, pages = _open_files(), _mapped_bytes()
+        bytes_of_calls, total = growth(), sum(CALLS)
+        if _open_files() - files >= total:
+            raise Broken("each call keeps a file open")
+        if bytes_of_calls < LEAST_BYTES and (_mapped_bytes() - pages) // total >= mmap.PAGESIZE:
+            raise Broken("each call keeps memory that it has mapped")
+        if bytes_of_calls < LEAST_BYTES:
             return
         gc.collect()  # slow, so only where something grows
         before = in_use()
-        run(WINDOWS * CALLS)
+        run(total)
         gc.collect()
-        kept = (in_use() - before) // (WINDOWS * CALLS)
-        if kept >= LEAST_BYTES:
-            raise Broken(f"each call keeps {kept} bytes of memory that are never freed")
+        if (in_use() - before) // total >= LEAST_BYTES:
+            raise Broken(f"each call keeps {bytes_of_calls} bytes of memory that are never freed")
 
     return context.run("leaks", usual_cases(context, (257,)), holds)
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def _mapped_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
 
 
 def _allocated_bytes() -> Callable[[], int] | None:

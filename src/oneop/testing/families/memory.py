@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from oneop.errors import KernelNotFoundError
-from oneop.testing.case import Case, Restriction, is_taken, make_case
-from oneop.testing.domain.probe import usual_attrs
+from oneop.testing.case import Case, Restriction
 from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.context import Context, failed, skipped
+from oneop.testing.families.context import Context, failed, skipped, usual_cases
 from oneop.testing.families.unmapped import beside_unmapped
 from oneop.testing.memory.guards import LATE_SECONDS, run_guarded
 from oneop.testing.report import FAILED, Outcome, arguments_text
@@ -37,19 +36,6 @@ def memory(context: Context) -> Outcome:
         except Broken as broken:
             return failed("memory", broken.message, case, broken.lines)
     return beside_unmapped(cases) or replace(outcome, cases=outcome.cases + len(cases))
-
-
-def usual_cases(context: Context, sizes: tuple[int, ...]) -> list[Case]:
-    """Return one call of each size for each kind of call, of the template with the most axes up to two."""
-    cases = []
-    for choice in context.domain.choices:
-        template = min(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
-        for size in sizes:
-            named = {symbol: size if i == 0 else 3 for i, symbol in enumerate(reversed(template.symbols))}
-            case = make_case(context.domain, choice, template.shapes(named), usual_attrs(context.domain))
-            if is_taken(case):
-                cases.append(case)
-    return cases
 
 
 def memory_holds(case: Case, *, watch: float = 0.0) -> None:

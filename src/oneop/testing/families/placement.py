@@ -8,7 +8,7 @@ import torch
 
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value
-from oneop.testing.explore import Broken
+from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.context import Context, skipped
 from oneop.testing.report import MISSING, Outcome
 
@@ -50,6 +50,8 @@ def sbp(context: Context) -> Outcome:
     signatures: dict[str, dict[str, str]] = {}
 
     def holds(case: Case) -> None:
+        if any(not recipe.shape for recipe in case.tensors):
+            raise NotForThis  # nothing to split
         try:
             proof = check_sbp(
                 subject.name, case.group(case.make()), discover=False, rtol=subject.hints.rtol, **case.attributes

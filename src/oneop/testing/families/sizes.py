@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from oneop.testing.case import Case, is_taken, make_case
+from oneop.testing.case import Case, inferred_shapes, is_taken, make_case
 from oneop.testing.domain.probe import Choice, usual_attrs
 from oneop.testing.domain.templates import Shape, Template
 from oneop.testing.explore import Broken, NotForThis, run_all
@@ -21,6 +21,7 @@ from oneop.testing.report import Outcome
 ODD = (1, 7, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4097)
 #: So many elements every op takes; one may refuse more.
 _ANY_OP = 1025
+_MOST_ELEMENTS = 6_000_000
 LARGE, LARGER, LONG_AXIS = 70_000, 1_100_000, 70_001
 #: What a thousand elements, and `LARGE` ones, may take: else fewer are tried.
 SLOW_SECONDS, SLOW_LARGE_SECONDS = 0.01, 0.05
@@ -39,12 +40,17 @@ def sizes(context: Context) -> Outcome:
             *((shapes, "full") for shapes in _larger_shapes(context, choice)),
         ]
     ]
-    ordered = sorted(cases, key=lambda case: case.size)
+    ordered = sorted((case for case in cases if elements_of(case) <= _MOST_ELEMENTS), key=lambda case: case.size)
     exploration = run_all(ordered, lambda case: _holds(context, case), seconds=2 * context.seconds)
     if exploration.case is not None and exploration.broken is not None:
         case, broken = _smaller(context, exploration.case, exploration.broken)
         return outcome_of("sizes", replace(exploration, case=case, broken=broken))
     return outcome_of("sizes", exploration)
+
+
+def elements_of(case: Case) -> int:
+    """Return how many elements the inputs and outputs of a call have."""
+    return case.size[0] + sum(math.prod(shape) for shape in inferred_shapes(case) or ())
 
 
 def _holds(context: Context, case: Case) -> None:
@@ -143,9 +149,9 @@ def _larger_shapes(context: Context, choice: Choice) -> Iterator[list[Shape]]:
 
 
 def _seconds(context: Context, choice: Choice, shapes: list[Shape]) -> float | None:
-    """Return what a call takes, or None if the op does not take it."""
+    """Return what a call takes, or None if the op does not take it or it would fill the memory."""
     case = make_case(context.domain, choice, shapes, usual_attrs(context.domain))
-    if not is_taken(case):
+    if elements_of(case) > _MOST_ELEMENTS or not is_taken(case):
         return None
     try:
         tensors = case.make()

@@ -10,8 +10,7 @@ import torch
 from oneop.testing.case import Case
 from oneop.testing.compare import assert_same, same_bits
 from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.context import Context, skipped
-from oneop.testing.families.memory import usual_cases
+from oneop.testing.families.context import Context, skipped, usual_cases
 from oneop.testing.memory.guards import LATE_SECONDS
 from oneop.testing.report import Outcome
 

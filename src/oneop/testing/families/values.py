@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
-from oneop.testing.case import Case, is_taken, make_case
-from oneop.testing.domain.probe import DEFAULT, usual_attrs
+from oneop.testing.case import Case, inferred_shapes, is_taken, make_case
+from oneop.testing.domain.probe import DEFAULT, Choice, usual_attrs
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.agreement import kernels_agree, reference_agrees
 from oneop.testing.families.context import Context, skipped
 from oneop.testing.report import Outcome
 
 FILLS = ("full", "large", "tiny")
+#: Of elementwise ops also these: of others huge integers may be sizes or places.
+ELEMENTWISE_FILLS = (*FILLS, "huge")
 #: Results of float64 with so few elements may have few bits by chance.
 _LEAST_ELEMENTS = 8
 
@@ -48,7 +51,7 @@ def _refusing(case: Case, compare: Callable[[], None]) -> None:
     except (Broken, NotForThis):
         raise
     except Exception:
-        if case.tensors and case.tensors[0].fill in ("large", "tiny"):
+        if case.tensors and case.tensors[0].fill in ("large", "tiny", "huge"):
             raise NotForThis from None
         raise
 
@@ -58,13 +61,24 @@ def _cases_of_fills(context: Context) -> list[Case]:
     for choice in context.domain.choices:
         for template in sorted(choice.templates, key=lambda template: abs(len(template.symbols) - 2))[:2]:
             sizes = {symbol: (5, 17, 3)[i % 3] for i, symbol in enumerate(template.symbols)}
-            for fill in FILLS:
+            is_elementwise = context.subject.infer_kind() in ("elementwise", "broadcast") or _keeps_shape(
+                context, choice
+            )
+            for fill in ELEMENTWISE_FILLS if is_elementwise else FILLS:
                 cases.append(
                     make_case(
                         context.domain, choice, template.shapes(sizes), usual_attrs(context.domain), fill=fill, seed=5
                     )
                 )
     return cases
+
+
+def _keeps_shape(context: Context, choice: Choice) -> bool:
+    """Tell whether the results have the shape of all inputs, which then are no indices into each other."""
+    template = max(choice.templates, key=lambda template: len(template.symbols))
+    shapes = template.shapes({symbol: 3 + i for i, symbol in enumerate(template.symbols)})
+    results = inferred_shapes(make_case(context.domain, choice, shapes, usual_attrs(context.domain)))
+    return results is not None and len({*map(tuple, shapes), *results}) == 1
 
 
 def _cases_of_attributes(context: Context) -> list[Case]:
@@ -82,6 +96,9 @@ def _cases_of_attributes(context: Context) -> list[Case]:
                 case = replace(plain, attrs=tuple({**usual, name: value}.items()))
                 if is_taken(case):
                     cases.append(case)
+        flags = [attr.name for attr in context.subject.op.attrs if attr.type == "bool"][:3]
+        for values in itertools.product((False, True), repeat=len(flags)) if len(flags) > 1 else ():
+            cases.append(replace(plain, attrs=tuple({**usual, **dict(zip(flags, values, strict=True))}.items())))
     return cases
 
 

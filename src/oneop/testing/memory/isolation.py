@@ -29,7 +29,7 @@ class Death:
     how: str | None
 
 
-def first_death(calls: Sequence[Callable[[], object]], *, seconds: float = SECONDS) -> Death | None:
+def first_death(calls: Sequence[Callable[[], object]], *, seconds: float | None = None) -> Death | None:
     """Run the calls one after the other in a child; return the first that ends it. What they raise is left alone."""
     if not calls:
         return None
@@ -43,7 +43,7 @@ def first_death(calls: Sequence[Callable[[], object]], *, seconds: float = SECON
         _run_and_exit(calls, reader, writer)
     os.close(writer)
     try:
-        return _watch(child, reader, seconds)
+        return _watch(child, reader, SECONDS if seconds is None else seconds)
     finally:
         os.close(reader)
 

@@ -1,0 +1,90 @@
+"""Gradients asked for in other ways: of one input alone, for a gradient that is expanded, of large values and tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from oneop.testing.accuracy import widened
+from oneop.testing.case import Case
+from oneop.testing.compare import assert_close, largest_value
+from oneop.testing.explore import NotForThis
+from oneop.testing.families.agreement import call_reference
+from oneop.testing.families.context import Context, skipped, usual_cases
+from oneop.testing.families.gradients import differentiable, floating, obstacle
+from oneop.testing.report import MISSING, Outcome
+
+
+def gradient_variants(context: Context) -> Outcome:
+    """However a gradient is asked for, it is the same one; of large values and tensors that of the reference."""
+    stop = obstacle(context, "gradient variants")
+    if stop is not None:
+        return stop if stop.status != MISSING else skipped("gradient variants", "no gradient")
+    if context.subject.is_random:
+        return skipped("gradient variants", "the op is random: no two calls of it are compared")
+    small = usual_cases(context, (5,))
+    cases = [*small, *usual_cases(context, (70_001,))]
+    if context.subject.hints.reference is not None and not context.subject.hints.values:
+        cases += [case.like(fill="large") for case in small]
+
+    def holds(case: Case) -> None:
+        whole = _gradients(case, differentiable(case))
+        if whole is None:
+            raise NotForThis
+        names = [f"the gradient of {name}" for name in case.names()]
+        scale = largest_value(case.make())
+        expanded = _gradients(case, differentiable(case), expand=True)
+        _assert_alike(whole, expanded, "for a gradient that is expanded (as that of sum() is)", names, scale)
+        flags = differentiable(case)
+        for place in [i for i, flag in enumerate(flags) if flag] if sum(flags) > 1 else []:
+            alone = _gradients(case, [i == place for i in range(len(flags))])
+            if alone is not None:
+                expected = [grad if i == place else None for i, grad in enumerate(whole)]
+                _assert_alike(expected, alone, f"where {case.names()[place]} alone requires grad", names, scale)
+        if context.subject.hints.reference is not None and "reference" not in context.failed:
+            _assert_alike(_of_reference(case), whole, "the gradient differs from that of the reference", names, scale)
+
+    return context.run("gradient variants", cases, holds)
+
+
+Gradients = Sequence[torch.Tensor | None]
+
+
+def _gradients(case: Case, flags: Sequence[bool], *, expand: bool = False) -> Gradients | None:
+    """Return one gradient for each tensor, None where there is none; None if nothing can be differentiated."""
+    tensors = [tensor.requires_grad_(flag) for tensor, flag in zip(case.make(), flags, strict=True)]
+    return _differentiate(floating(case.run(tensors)), tensors, expand=expand)
+
+
+def _differentiate(
+    results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor], *, expand: bool
+) -> Gradients | None:
+    wanted = [result for result in results if result.requires_grad]
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
+    if not wanted or not leaves or not all(bool(result.isfinite().all()) for result in wanted):
+        return None
+    weights = [torch.ones((), dtype=r.dtype, device=r.device).expand(r.shape) for r in wanted]
+    own = weights if expand else [weight.contiguous() for weight in weights]
+    grads = iter(torch.autograd.grad(wanted, leaves, own, allow_unused=True))
+    return [next(grads) if tensor.requires_grad else None for tensor in tensors]
+
+
+def _of_reference(case: Case) -> Gradients:
+    """Return the reference's gradients in float64, None where it is no judge."""
+    flags = differentiable(case)
+    tensors = [widened(tensor).requires_grad_(flag) for tensor, flag in zip(case.make(), flags, strict=True)]
+    try:
+        grads = _differentiate(floating(call_reference(case, tensors)), tensors, expand=False)
+    except Exception:
+        grads = None  # written for numbers alone
+    return grads if grads is not None else [None] * len(tensors)
+
+
+def _assert_alike(expected: Gradients, actual: Gradients | None, what: str, names: Sequence[str], scale: float) -> None:
+    for name, grad, other in zip(names, expected, actual or [None] * len(expected), strict=False):
+        if grad is None or not bool(grad.isfinite().all()):
+            continue
+        if other is None:
+            other = torch.zeros_like(grad)
+        assert_close([grad], [other], what, [name], scale=max(scale, 1.0), check_dtype=False)
