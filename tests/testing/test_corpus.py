@@ -10,7 +10,7 @@ from pathlib import Path
 
 import corpus_faults
 import corpus_right
-import oneop.testing.isolation
+import oneop.testing.memory.isolation
 import pytest
 
 from oneop.testing.checker import FAMILIES, run_check
@@ -58,7 +58,7 @@ def test_fault_is_found(name, monkeypatch):
         found = families_that_fail_in_a_child(name)
     else:
         if name == "waits_for_ever_at_step_zero":
-            monkeypatch.setattr(oneop.testing.isolation, "SECONDS", 2.0)
+            monkeypatch.setattr(oneop.testing.memory.isolation, "SECONDS", 2.0)
         found = [outcome.family for outcome in check(corpus_faults.make(name), expected).failures]
     assert set(found) & set(expected), f"found by {found}"
 

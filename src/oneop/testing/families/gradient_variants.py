@@ -1,4 +1,4 @@
-"""Gradients asked for in other ways: of one input alone, for a gradient that is expanded, of large values and tensors."""
+"""Gradients asked for in other ways: of one input alone, for an expanded gradient, of large values and tensors."""
 
 from __future__ import annotations
 
