@@ -10,9 +10,9 @@ from pathlib import Path
 
 import corpus_faults
 import corpus_right
-import oneop.testing.memory.isolation
 import pytest
 
+import oneop.testing.memory.isolation
 from oneop.testing.checker import FAMILIES, run_check
 from oneop.testing.subject import Hints
 
