@@ -33,6 +33,8 @@ class Enough(Exception):
 
 #: So many calls that a property does not apply to, and none that it does: there is none.
 _HOPELESS = 40
+#: So many elements every op takes; one may refuse more.
+MANY_ELEMENTS = 1025
 #: How many times the processor time a search may take by the clock.
 _SLEEPY = 8
 
@@ -138,6 +140,8 @@ class _Watcher:
             self.keep(case, broken)
             raise
         except Exception as error:
+            if case.size[0] > MANY_ELEMENTS:
+                return False  # it refuses so many, which is no wrong result
             raised = Broken(f"the call raises {type(error).__name__}: {first_lines(error)}")
             self.keep(case, raised)
             raise raised from error
