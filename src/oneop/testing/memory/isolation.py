@@ -74,10 +74,11 @@ def _run_and_exit(calls: Sequence[Callable[[], object]], reader: int, writer: in
 
 def _watch(child: int, reader: int, seconds: float) -> Death | None:
     place, is_done, since = -1, False, time.monotonic()
+    poll = select.poll()  # select() refuses numbers above 1024, which a process with many files has
+    poll.register(reader, select.POLLIN)
     while True:
         remaining = since + seconds - time.monotonic()
-        ready, _, _ = select.select([reader], [], [], max(remaining, 0.0))
-        if not ready:
+        if not poll.poll(max(remaining, 0.0) * 1000):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return Death(max(place, 0), None)
