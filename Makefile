@@ -13,7 +13,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core runtime demo test test-quick test-engine test-hosts coverage torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
+.PHONY: help setup core runtime demo test test-quick test-engine test-hosts coverage corpus torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,6 +57,10 @@ test-hosts: ## run the tests of hosts in an environment without torch; JAX=0.10.
 
 coverage: $(installed) ## run tests and say what they cover, in Python and in C++; ARGS="tests/core"
 	$(python) -m tests.measure $(ARGS)
+
+corpus: $(installed) ## check 79 wrong and 51 right ops of an outside tester; says which faults are missed
+	@$(core)
+	RUN_CORPUS=1 $(python) -m pytest -n $(JOBS) -v --tb=line -p no:logging tests/testing/test_corpus.py $(ARGS)
 
 torture: $(installed) ## random work in many processes and threads; MINUTES=20 SEED=1 ARGS="--area calls"
 	@$(core)

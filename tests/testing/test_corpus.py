@@ -16,6 +16,9 @@ import oneop.testing.memory.isolation
 from oneop.testing.checker import FAMILIES, run_check
 from oneop.testing.subject import Hints
 
+#: It takes as long as half of all other tests, and lists what the check does not find yet: `make corpus` runs it.
+pytestmark = pytest.mark.skipif("RUN_CORPUS" not in os.environ, reason="make corpus runs it")
+
 SLOW = ("opcheck", "compile", "export")
 HERE = Path(__file__).parent
 #: Of address space, for a check that makes too large tensors: it fails, and does not end other processes.

@@ -11,8 +11,8 @@
 #include "oneop/op/sbp.h"
 #include "oneop/op/typed_kernel.h"
 #if defined(__CUDACC__)
-#include "oneop/op/cuda/rows.cuh"
 #include "oneop/op/cuda/elementwise.cuh"
+#include "oneop/op/cuda/rows.cuh"
 #endif
 
 ONEOP_OP_INTERFACE

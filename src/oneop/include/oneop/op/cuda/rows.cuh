@@ -2,8 +2,8 @@
 #ifndef ONEOP_OP_CUDA_ROWS_CUH_
 #define ONEOP_OP_CUDA_ROWS_CUH_
 
-#include "oneop/op/cuda/row.cuh"
 #include "oneop/op/cuda/elementwise.cuh"
+#include "oneop/op/cuda/row.cuh"
 #include "oneop/op/rows.h"
 
 namespace oneop ONEOP_HIDDEN {
