@@ -285,6 +285,7 @@ def test_files_that_cannot_be_loaded(tmp_path):
     with pytest.raises(ArgumentError, match=r"load: expected a path or what oneop.build returns, found int 3"):
         onp.load(3)
     loaded = onp.load(library("leaky_relu"))
+    assert dir(onp.load(library("leaky_relu").path)) == dir(loaded)  # the same content by another name
     assert "leaky_relu" in dir(loaded) and "leaky_relu_grad" in repr(loaded)
     with pytest.raises(AttributeError, match='has no op "rely"; it has: leaky_relu'):
         _ = loaded.rely
