@@ -160,7 +160,7 @@ OP("first_of_no_axes(Tensor x, *, int[] axes=[0]) -> Tensor y")
     })
     .no_grad();
 
-// Brings an angle into its range step by step: for infinity, and for 1e30, for ever.
+// Brings an angle into its range step by step: for infinity, and for 1e30, without an end.
 OP("wraps_angle_in_a_loop(Tensor x) -> Tensor y")
     .same_shape()
     .kernel<float, double>([](auto x, auto y) {

@@ -1,6 +1,7 @@
 """Classes of faults that `oneop.testing.check` looks for, with the text of each failure."""
 
 import ctypes
+import mmap
 import os
 import time
 
@@ -99,6 +100,17 @@ def test_memory_that_is_never_freed():
 
     message = failure_of(unary("keeps", kernel), "leaks")
     assert "bytes of memory that are never freed" in message
+
+
+def test_files_and_pages_that_are_kept(tmp_path):
+    files, pages = [], []
+    (tmp_path / "file").write_text("")
+    op = unary("keeps_files", lambda x: files.append((tmp_path / "file").open()) or x * 2)
+    assert failure_of(op, "leaks") == "each call keeps a file open"
+    for file in files:
+        file.close()
+    op = unary("keeps_pages", lambda x: pages.append(mmap.mmap(-1, 1 << 16)) or x * 2)
+    assert failure_of(op, "leaks") == "each call keeps memory that it has mapped"
 
 
 def test_double_that_is_computed_in_float():
