@@ -89,7 +89,8 @@ class Case:
         """How large a case is, for telling the smallest."""
         elements = sum(torch.Size(recipe.shape).numel() for recipe in self.tensors)
         odd = sum((recipe.layout != "contiguous") + (recipe.fill != "plain") for recipe in self.tensors)
-        return (elements, sum(len(recipe.shape) for recipe in self.tensors), odd, len(self.attrs))
+        seeds = sum(recipe.seed for recipe in self.tensors)
+        return (elements, sum(len(recipe.shape) for recipe in self.tensors), odd, len(self.attrs), seeds)
 
     def __str__(self) -> str:
         """Return `x float32[2, 3], alpha=0.5`."""
