@@ -38,6 +38,11 @@ def test_a_call_that_ends_the_process():
     assert message.startswith("the call ends the process: SIGSEGV\nrefuse the value: a check or the inference")
 
 
+def test_an_infinity_that_ends_the_process():
+    op = unary("dies_of_infinity", lambda x: ctypes.string_at(0) if np.isinf(x).any() else x * 2)
+    assert failure_of(op, "crashes") == "the call ends the process: SIGSEGV"
+
+
 def test_a_call_that_exits():
     op = unary("exits", lambda x: os._exit(3))
     assert failure_of(op, "crashes") == "the call ends the process: exit status 3"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,16 +19,15 @@ def crashes(context: Context) -> Outcome:
     """No call ends the process or hangs, for extreme values of attributes too: the op refuses them, or works."""
     if context.domain.device != "cpu":
         return skipped("crashes", "tried on the CPU only")
-    cases = (
-        [context.repeat] if context.repeat is not None else [*usual_cases(context, (1, 5)), *_extreme_cases(context)]
-    )
-    death = isolation.first_death([lambda case=case: case.run(case.make()) for case in cases])  # type: ignore[misc]
+    usual, extreme = usual_cases(context, (1, 5)), _extreme_cases(context)
+    fills = () if context.subject.hints.values else ("special", "large")
+    unusual = [case.like(fill=fill) for case in usual for fill in fills]
+    cases = [context.repeat] if context.repeat is not None else [*usual, *unusual, *extreme]
+    death = isolation.first_death([functools.partial(_run, case) for case in cases])
     if death is None:
         return Outcome(family="crashes", status=PASSED, cases=len(cases))
     case = cases[death.place]
-    advice = ""
-    if death.place >= len(cases) - len(_extreme_cases(context)):
-        advice = "\nrefuse the value: a check or the inference of the op is the place for it"
+    advice = "\nrefuse the value: a check or the inference of the op is the place for it" if case in extreme else ""
     if death.how is not None:
         return failed("crashes", f"the call ends the process: {death.how}{advice}", case)
     if context.repeat is None and _returns(case):
