@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,12 +34,15 @@ def hosts(context: Context) -> Outcome:
     library = known[1]
     name = subject.name.removeprefix(f"{library.package}__") if library.package else subject.name
     ops = {"numpy": getattr(oneop.numpy.load(library.path, package=library.package), name)}
+    on_cpu: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
     if importlib.util.find_spec("jax") is not None and not any(arg.is_mutable for arg in subject.op.inputs):
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # a GPU's memory is torch's here
         import jax
 
         import oneop.jax
 
         jax.config.update("jax_enable_x64", True)
+        on_cpu = jax.default_device(jax.devices("cpu")[0])  # where the cases are; JAX prefers a GPU
         ops["jax"] = getattr(oneop.jax.load(library.path, package=library.package), name)
 
     def holds(case: Case) -> None:
@@ -51,7 +56,8 @@ def hosts(context: Context) -> Outcome:
         if subject.op.grad is not None:
             _gradients(case, ops["numpy"])
 
-    return context.explore("hosts", Restriction(layouts=("contiguous", "transposed")), holds)
+    with on_cpu:
+        return context.explore("hosts", Restriction(layouts=("contiguous", "transposed")), holds)
 
 
 def _gradients(case: Case, op: Callable[..., Any]) -> None:
