@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 7
+#define ONEOP_ABI_MINOR 8
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* ---- Codes. A number, once given, keeps its meaning. ---- */
@@ -120,8 +120,19 @@ enum {
   ONEOP_KERNEL_CUDA_GRAPH = 1u << 0,
   /* The kernel may ask where it runs: parallel_id, sbp, logical_tensors. A library whose code
    * never asks leaves it out, and its calls on parts of tensors need not be told. */
-  ONEOP_KERNEL_ASKS_PLACEMENT = 1u << 1
+  ONEOP_KERNEL_ASKS_PLACEMENT = 1u << 1,
+  /* These three since 1.8. The same call gives the same bits each time, at least where the frame
+   * requires it. */
+  ONEOP_KERNEL_DETERMINISTIC = 1u << 2,
+  /* It may not, not even where the frame requires it. */
+  ONEOP_KERNEL_NONDETERMINISTIC = 1u << 3,
+  /* The bits of a row of the result depend neither on how many rows there are nor on the others,
+   * at least where the frame requires it. A row is what the op's SBP signatures split. */
+  ONEOP_KERNEL_BATCH_INVARIANT = 1u << 4
 };
+
+/* oneop_frame.required: what the program asks of kernels (since 1.8) */
+enum { ONEOP_REQUIRE_DETERMINISTIC = 1u << 0, ONEOP_REQUIRE_BATCH_INVARIANT = 1u << 1 };
 
 /* ---- Values ---- */
 
@@ -401,6 +412,8 @@ typedef struct oneop_frame {
   const uint8_t* output_has_grad;  /* gradients only: one flag for each output tensor */
   oneop_reads* reads;              /* null: nobody asks */
   void* host_data;
+  uint32_t required; /* since 1.8: ONEOP_REQUIRE_... */
+  uint32_t reserved;
 } oneop_frame;
 
 /* ---- Answers that are lists: the library calls the host ---- */
@@ -525,6 +538,10 @@ typedef struct oneop_op_def {
   oneop_modify_fn modify_inputs;
   oneop_modify_fn modify_outputs;
   const char* doc; /* since 1.4 */
+  /* Since 1.8. How many arithmetic operations a call of these shapes takes; null: nobody said. It
+   * sees inputs and outputs as they are inferred, without data. */
+  int32_t (*count_operations)(void* self, oneop_frame* frame, double* operations,
+                              oneop_status* status);
 } oneop_op_def;
 
 /* A part of a kernel's predicate that the host can show and explain. All parts must hold;
