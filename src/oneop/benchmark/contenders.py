@@ -14,8 +14,10 @@ from typing import Any
 
 import torch
 
+from oneop.benchmark.inspection import Inspector
 from oneop.benchmark.limits import copy_function, count_flops
 from oneop.benchmark.result import BACKWARD, FORWARD
+from oneop.benchmark.timing import Call, Contender
 from oneop.errors import GradientNotFoundError, KernelNotFoundError
 from oneop.runtime.core import core
 from oneop.testing.case import Case
@@ -23,18 +25,21 @@ from oneop.testing.compare import is_close, largest_value
 from oneop.testing.families.agreement import LOW, call_reference, results_of_kernel
 from oneop.testing.families.gradients import differentiable, floating
 
-Call = Callable[[], object]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Contest:
     """The contenders of one direction by name, and whether their results are those of the reference."""
 
     direction: str
-    calls: Mapping[str, Call]
+    calls: Mapping[str, Call | Contender]
     nbytes: int
     matches: Mapping[str, bool] = field(default_factory=dict)
     flops: int = 0
+
+    def problem_of(self, name: str) -> str:
+        """Return what was seen to be wrong with a contender while it was measured."""
+        inspect = getattr(self.calls[name], "inspect", None)
+        return inspect.problem if isinstance(inspect, Inspector) else ""
 
 
 def forward_contest(case: Case) -> Contest:
@@ -42,17 +47,18 @@ def forward_contest(case: Case) -> Contest:
     tensors = case.make()
     with torch.no_grad():
         results = case.run(case.make())
-        calls: dict[str, Call] = {"op": case.bind(tensors)}
+        sets = _sets(case)
+        calls: dict[str, Call | Contender] = {"op": _watched(case, sets, [case.bind(own) for own in sets])}
         matches: dict[str, bool] = {}
         expected: list[torch.Tensor] | None = None
         flops = 0
         if case.subject.hints.reference is not None:
-            calls["reference"] = case.bind_reference(case.make())
-            expected = _expected(case)
+            calls["reference"] = Contender(calls=tuple(case.bind_reference(own) for own in _sets(case)))
+            expected = _by_reference(case, case.make())
             matches["op"] = _matches(case, expected, results)
             flops = count_flops(case.bind_reference(case.make()))
-        for name, index, call in _kernels(case, tensors):
-            calls[name] = call
+        for name, index, runs in _kernels(case, sets):
+            calls[name] = _watched(case, sets, runs)
             if expected is not None:
                 matches[name] = _matches(case, expected, results_of_kernel(case, index, case.make()))
     nbytes = sum(_nbytes(tensor) for tensor in (*tensors, *results))
@@ -60,29 +66,61 @@ def forward_contest(case: Case) -> Contest:
     return Contest(direction=FORWARD, calls=calls, nbytes=nbytes, matches=matches, flops=flops)
 
 
-def _expected(case: Case) -> list[torch.Tensor]:
+def _by_reference(case: Case, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Return what the reference gives. Of 16 bits it is computed in 64: a chain of torch ops rounds at each of them."""
-    results = call_reference(case, case.make())
-    if not any(tensor.dtype in LOW for tensor in case.make()):
+    results = call_reference(case, list(tensors))
+    if not any(tensor.dtype in LOW for tensor in tensors):
         return results
-    exact = call_reference(case, [t.double() if t.dtype in LOW else t for t in case.make()])
+    exact = call_reference(case, [t.double() if t.dtype in LOW else t for t in tensors])
     return [wide.to(result.dtype) for wide, result in zip(exact, results, strict=True)]
 
 
-def _kernels(case: Case, tensors: Sequence[torch.Tensor]) -> list[tuple[str, int, Call]]:
-    """Return the kernels that take the call: name, place in the op's list, and a run into buffers of its own."""
+def _sets(case: Case) -> list[list[torch.Tensor]]:
+    """Return inputs of several calls: none finds its output in memory that the call before it filled."""
+    if not _is_inspected(case):
+        return [case.make()]
+    return [case.like(seed=case.tensors[0].seed + i).make() for i in range(2)]
+
+
+def _is_inspected(case: Case) -> bool:
+    """Tell whether the same call gives the same result."""
+    return bool(case.tensors) and not case.subject.is_random and not any(a.is_mutable for a in case.subject.op.inputs)
+
+
+def _watched(case: Case, sets: list[list[torch.Tensor]], calls: Sequence[Call]) -> Contender:
+    """Return calls whose results are compared, between turns, with what the reference, or the op on copies, gives."""
+    if not _is_inspected(case):
+        return Contender(calls=tuple(calls))
+
+    def expected(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        with torch.no_grad():
+            copies = [tensor.clone() for tensor in tensors]
+            if case.subject.hints.reference is None:
+                return case.run(copies)
+            return _by_reference(case, copies)
+
+    inspector = Inspector(calls, sets, expected, functools.partial(_matches, case))
+    return Contender(calls=tuple(calls), inspect=inspector)
+
+
+def _kernels(case: Case, sets: Sequence[Sequence[torch.Tensor]]) -> list[tuple[str, int, list[Call]]]:
+    """Return the kernels that take the call: name, place in the op's list, and runs into buffers of their own."""
     subject = case.subject
-    runs: list[tuple[str, int, Call]] = []
+    kernels: list[tuple[str, int, list[Call]]] = []
     for index, kernel in subject.kernels(case.device):
-        try:
-            run = core().KernelRun(subject.name, index, subject.torch_args(case.group(tensors), case.attributes))
-        except KernelNotFoundError:
-            continue
-        outputs = [torch.empty(shape, dtype=dtype, device=case.device) for shape, dtype in run.outputs]
-        tmp = torch.empty(run.tmp_bytes, dtype=torch.uint8, device=case.device)
-        place = f"{kernel.source.file.rpartition('/')[2]}:{kernel.source.line}"
-        runs.append((f"{kernel.language} {place}", index, functools.partial(run.run, outputs, tmp)))
-    return runs
+        runs: list[Call] = []
+        for tensors in sets:
+            try:
+                run = core().KernelRun(subject.name, index, subject.torch_args(case.group(tensors), case.attributes))
+            except KernelNotFoundError:
+                break
+            outputs = [torch.empty(shape, dtype=dtype, device=case.device) for shape, dtype in run.outputs]
+            tmp = torch.empty(run.tmp_bytes, dtype=torch.uint8, device=case.device)
+            runs.append(functools.partial(run.run, outputs, tmp))
+        if runs:
+            place = f"{kernel.source.file.rpartition('/')[2]}:{kernel.source.line}"
+            kernels.append((f"{kernel.language} {place}", index, runs))
+    return kernels
 
 
 def backward_contest(case: Case) -> Contest | None:

@@ -28,6 +28,7 @@ class Row:
     spread: float  # the distance between the quartiles
     matches: bool | None = None  # with the reference
     flops: int = 0
+    problem: str = ""  # what it did while it was measured; see inspection.py
 
     @property
     def bandwidth(self) -> float:
@@ -73,8 +74,8 @@ class BenchResult:
 
     @property
     def ok(self) -> bool:
-        """Whether all results that were compared with the reference match it."""
-        return all(row.matches is not False for row in self.rows)
+        """Whether all results that were compared with the reference match it, and nothing else was wrong."""
+        return all(row.matches is not False and not row.problem for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -99,7 +100,7 @@ class BenchResult:
             f"±{50 * row.spread / row.seconds:.0f} %{' !' if row.is_noisy else ''}",
             "" if ratio is None or row.what == "reference" else f"{ratio:.2f} x",
             "" if copies is None or row.what == "copy" else f"{100 / copies:.0f} %",
-            {True: "✓", False: "✗ differs", None: ""}[row.matches],
+            "✗ wrong" if row.problem else {True: "✓", False: "✗ differs", None: ""}[row.matches],
         ]
 
 

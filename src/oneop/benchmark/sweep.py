@@ -159,6 +159,7 @@ def _rows(case: Case, contest: Contest, seconds: float) -> list[Row]:
             spread=timing.spread,
             matches=contest.matches.get(name),
             flops=0 if name == "copy" else contest.flops,
+            problem=contest.problem_of(name),
         )
         for name, timing in timings.items()
     ]

@@ -39,11 +39,25 @@ class Timing:
     turns: int
 
 
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """Calls that a turn makes one after the other, again and again.
+
+    `inspect` is told which of them was the last one of a turn, and what it returned. That is not measured.
+    """
+
+    calls: tuple[Call, ...]
+    inspect: Callable[[int, object], None] | None = None
+
+
 def measure(
-    functions: Mapping[str, Callable[[], object]],
+    functions: Mapping[str, Call | Contender],
     *,
     seconds: float = 0.15,
-    synchronize: Callable[[], object] | None = None,
+    synchronize: Call | None = None,
 ) -> dict[str, Timing]:
     """Return the time of each function.
 
@@ -51,9 +65,13 @@ def measure(
     """
     with _no_garbage_collection():
         counts: dict[str, int] = {}
-        for name, function in functions.items():
-            _calls_of_a_turn(function, synchronize)  # the warm-up
-            counts[name] = _calls_of_a_turn(function, synchronize)
+        contenders = {
+            name: function if isinstance(function, Contender) else Contender(calls=(function,))
+            for name, function in functions.items()
+        }
+        for name, contender in contenders.items():
+            _calls_of_a_turn(contender, synchronize)  # the warm-up
+            counts[name] = _calls_of_a_turn(contender, synchronize)
         samples: dict[str, list[float]] = {name: [] for name in functions}
         order = list(functions)
         shuffle = random.Random(0).shuffle  # no function always comes after the one that empties the caches
@@ -62,34 +80,41 @@ def measure(
             while len(samples[order[0]]) < LEAST_TURNS or clock() < started + part * seconds:
                 shuffle(order)
                 for name in order:
-                    samples[name].append(_turn(functions[name], counts[name], synchronize) / counts[name])
+                    samples[name].append(_turn(contenders[name], counts[name], synchronize) / counts[name])
             timings = {name: _timing(values) for name, values in samples.items()}
             if not any(timing.spread > NOISY * timing.median for timing in timings.values()):
                 break
     return timings
 
 
-def _calls_of_a_turn(function: Callable[[], object], synchronize: Callable[[], object] | None) -> int:
+def _calls_of_a_turn(contender: Contender, synchronize: Call | None) -> int:
     """Return how many calls take a turn's time, found by doubling."""
     count, before = 1, 0.0
     while count < MOST_CALLS:
-        took = _turn(function, count, synchronize)
+        took = _turn(contender, count, synchronize)
         if before and took > 4 * before:  # twice the calls, so something else ran meanwhile
-            took = _turn(function, count, synchronize)
+            took = _turn(contender, count, synchronize)
         if took >= TURN_SECONDS:
             break
         count, before = 2 * count, took
     return count
 
 
-def _turn(function: Callable[[], object], count: int, synchronize: Callable[[], object] | None) -> float:
-    calls = itertools.repeat(None, count)
-    started = clock()
-    for _ in calls:
-        function()
+def _turn(contender: Contender, count: int, synchronize: Call | None) -> float:
+    now = clock  # one and the same for both looks, whatever a call does to it
+    last = (count - 1) % len(contender.calls)
+    last_call = contender.calls[last]
+    before_last = itertools.islice(itertools.cycle(contender.calls), count - 1)
+    started = now()
+    for call in before_last:
+        call()
+    result = last_call()  # only this one is kept: memory is used again as in a program
     if synchronize is not None:
         synchronize()
-    return clock() - started
+    took = now() - started
+    if contender.inspect is not None:
+        contender.inspect(last, result)
+    return took
 
 
 def _timing(values: list[float]) -> Timing:

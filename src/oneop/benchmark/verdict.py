@@ -10,7 +10,7 @@ ALIKE = 0.05
 
 def verdict(result: BenchResult) -> list[str]:
     """Return a sentence for each direction and size."""
-    rows = [row for row in result.rows if row.what == "op"]
+    rows = [row for row in result.rows if row.what == "op" or row.problem]
     return [sentence(result, row) for direction in (FORWARD, BACKWARD) for row in rows if row.direction == direction]
 
 
@@ -18,6 +18,9 @@ def sentence(result: BenchResult, row: Row) -> str:
     """Return `forward: 2.1x slower than the reference at 10,000 elements; compute-bound`."""
     size = f"{row.elements:,} element{'s' if row.elements != 1 else ''}"
     reference = result.find(row.direction, "reference", row.elements)
+    if row.problem:
+        who = "" if row.what == "op" else f" ({row.what})"
+        return f"{row.direction}: {row.problem}, at {size}{who}; its time says nothing"
     if row.matches is False:
         return f"{row.direction}: the result differs from the reference at {size}"
     if reference is None:

@@ -1,0 +1,108 @@
+"""What a contender does beside being quick, looked at between its turns, where no time is measured.
+
+A kernel may look fast and be wrong: it knows its inputs by their address and returns what it returned before, leaves
+the work to a thread, returns memory that a call before it filled, or slows its peers down through settings of the
+process. So the calls of a turn go through several sets of inputs, the result of the last one is compared at once with
+what a call on other tensors gives, values change in place between turns, and settings are compared.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from oneop.benchmark import timing
+
+Tensors = Sequence[torch.Tensor]
+#: The part of the time that inspecting may take. The first turns are always inspected.
+_SHARE, _ALWAYS = 0.3, 4
+
+
+class Inspector:
+    """Compares the results of one contender. `problem` is what is wrong, "" as long as nothing is.
+
+    `sets` are the inputs of each of its calls, which may be written to; `expected` gives the results for such inputs in
+    another way; `matches` compares.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Callable[[], Any]],
+        sets: Sequence[Tensors],
+        expected: Callable[[Tensors], Tensors],
+        matches: Callable[[Tensors, Tensors], bool],
+    ) -> None:
+        """Note the settings as they are before the first turn."""
+        self.problem = ""
+        self._calls, self._sets, self._expected, self._matches = calls, sets, expected, matches
+        self._settings = _settings()
+        self._turns, self._spent, self._started = 0, 0.0, time.monotonic()
+
+    def __call__(self, index: int, result: Any) -> None:
+        """Look at the result of the last call of a turn, which was that of set `index`."""
+        results = [tensor.clone() for tensor in flat(result)]  # at once: a thread may still be at work
+        self._compare_settings()
+        self._turns += 1
+        now = time.monotonic()
+        if self.problem or (self._turns > _ALWAYS and self._spent > _SHARE * (now - self._started)):
+            return
+        self._compare(index, results, "a result was wrong while the time was measured")
+        for tensor in self._sets[index]:
+            _change(tensor)
+        results = [tensor.clone() for tensor in flat(self._calls[index]())]
+        self._compare(index, results, "after values changed in place the result is that of other values")
+        self._spent += time.monotonic() - now
+
+    def _compare(self, index: int, results: Tensors, problem: str) -> None:
+        if not self.problem and not self._matches(self._expected(self._sets[index]), results):
+            self.problem = problem
+
+    def _compare_settings(self) -> None:
+        for name, (value, restore) in _settings().items():
+            before, _ = self._settings[name]
+            if value != before:
+                restore(before)
+                self.problem = self.problem or f"the op changes {name} while it is measured"
+
+
+def flat(result: Any) -> list[torch.Tensor]:
+    """Return the tensors of a result."""
+    if isinstance(result, torch.Tensor):
+        return [result]
+    return [tensor for item in result or () for tensor in flat(item)] if isinstance(result, (tuple, list)) else []
+
+
+def _change(tensor: torch.Tensor) -> None:
+    """Turn the elements between the first and the last around: cheap checks of what a tensor holds find it the same."""
+    with torch.no_grad():
+        values = tensor.reshape(-1)
+        if len(values) > 3 and tensor.is_contiguous():
+            values[1:-1] = values[1:-1].flip(0)
+        elif values.is_floating_point():
+            tensor.mul_(0.5)
+
+
+def _settings() -> dict[str, tuple[Any, Callable[[Any], object]]]:
+    """Return what a kernel can change to the disadvantage of others, and how to put it back."""
+    settings: dict[str, tuple[Any, Callable[[Any], object]]] = {
+        "torch's number of threads": (torch.get_num_threads(), torch.set_num_threads),
+        "torch's default dtype": (torch.get_default_dtype(), torch.set_default_dtype),
+        "the clock": (timing.clock, _set_clock),
+        "time.perf_counter": (time.perf_counter, _set_perf_counter),
+    }
+    if hasattr(os, "sched_getaffinity"):
+        processors = frozenset(os.sched_getaffinity(0))
+        settings["the processors of the process"] = (processors, lambda before: os.sched_setaffinity(0, before))
+    return settings
+
+
+def _set_clock(clock: Callable[[], float]) -> None:
+    timing.clock = clock
+
+
+def _set_perf_counter(clock: Any) -> None:
+    time.perf_counter = clock
