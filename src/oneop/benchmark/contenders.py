@@ -46,11 +46,13 @@ def forward_contest(case: Case) -> Contest:
         matches: dict[str, bool] = {}
         expected: list[torch.Tensor] | None = None
         flops = 0
+        if case.subject.op.has_flops:
+            flops = case.subject.call.flops(*case.group(tensors), **case.attributes)
         if case.subject.hints.reference is not None:
             calls["reference"] = case.bind_reference(case.make())
             expected = _expected(case)
             matches["op"] = _matches(case, expected, results)
-            flops = count_flops(case.bind_reference(case.make()))
+            flops = flops or count_flops(case.bind_reference(case.make()))
         for name, index, call in _kernels(case, tensors):
             calls[name] = call
             if expected is not None:
@@ -111,7 +113,9 @@ def backward_contest(case: Case) -> Contest | None:
         nbytes = nbytes or sum(_nbytes(tensor) for tensor in (*tensors, *results, *inputs))
     matches = {"op": _matches(case, grads["reference"], grads["op"])} if "reference" in grads else {}
     calls["copy"] = copy_function(nbytes, case.device)
-    return Contest(direction=BACKWARD, calls=calls, nbytes=nbytes, matches=matches)
+    # What the backward ops declare; where none does, what torch counts in the reference.
+    flops = next(filter(None, (count_flops(calls[name]) for name in call_of)), 0)
+    return Contest(direction=BACKWARD, calls=calls, nbytes=nbytes, matches=matches, flops=flops)
 
 
 def _bind_backward(
