@@ -50,7 +50,8 @@ def flops(op: Op, /, *inputs: Any, output_counts: Sequence[int] | None = None, *
         if name not in known:
             raise ArgumentError(f'op "{definition.name}" has no attribute "{name}"{did_you_mean(name, known)}')
     counts = default_output_counts(definition) if output_counts is None else list(output_counts)
-    return round(core().count_operations(definition.name, group_inputs(definition, inputs), counts, attrs))
+    operations: float = core().count_operations(definition.name, group_inputs(definition, inputs), counts, attrs)
+    return round(operations)
 
 
 def declare(names: Iterable[str]) -> None:
@@ -61,8 +62,6 @@ def declare(names: Iterable[str]) -> None:
         if before is not None and _counter is not None:
             _counter.flop_registry.pop(before, None)
         if name not in gone and core().op_info(name)["has_flops"]:
-            if not _counting and _counter is None:
-                after_import("torch.utils.flop_counter", _enter_all)
             _counting[name] = getattr(torch.ops.oneop, name)
             if _counter is not None:
                 _enter(name)
@@ -73,6 +72,9 @@ def _enter_all(module: Any) -> None:
     _counter = module
     for name in _counting:
         _enter(name)
+
+
+after_import("torch.utils.flop_counter", _enter_all)
 
 
 def _enter(name: str) -> None:
@@ -99,7 +101,8 @@ def _count_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> in
     groups = [[] if item is None else item if isinstance(item, list) else [item] for item in inputs]
     counts = values.pop("output_counts", None) or default_output_counts(definition)
     values.pop("device", None)
-    return round(core().count_operations(name, groups, counts, attrs_of_call(name, overload, values)))
+    operations: float = core().count_operations(name, groups, counts, attrs_of_call(name, overload, values))
+    return round(operations)
 
 
 class _UnknownSize(Exception):
@@ -114,7 +117,8 @@ def _without_symbols(value: Any) -> Any:
         return [_without_symbols(item) for item in value]
     if not isinstance(value, (torch.SymInt, torch.SymFloat)):
         return value
-    hint = value.node.hint
-    if hint is None:
+    constant = value.node.maybe_as_int() if isinstance(value, torch.SymInt) else None
+    number = value.node.hint if constant is None else constant
+    if number is None:
         raise _UnknownSize
-    return hint
+    return number

@@ -46,7 +46,8 @@ def entry(
         number = rule.function(group(schema.inputs, inputs), values)
         if not isinstance(number, numbers.Real) or isinstance(number, bool):
             raise CheckError(
-                f'op "{schema.name}": its flops function gave {described(number)}, expected a number\n  at {rule.source}'
+                f'op "{schema.name}": its flops function gave {described(number)}, expected a number\n'
+                f"  at {rule.source}"
             )
         try:
             return float(number)
