@@ -159,6 +159,24 @@ def test_fake_tensors_and_symbolic_sizes():
     assert graph(torch.rand(7, 4), torch.rand(4, 2)).shape == (7, 2)  # counting ties the program to no size
 
 
+def test_sizes_that_depend_on_data_count_nothing():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    op = simple(lambda x: x.numel())
+    with FakeTensorMode(shape_env=ShapeEnv(allow_dynamic_output_shape_ops=True)):
+        x = torch.empty(5).nonzero().float()
+        assert count(op, x) == 0
+
+
+def test_a_composition_is_not_counted_twice():
+    op = oneop.define("fl_comp(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", flops=lambda x, w: 7)
+    op.register_kernel(language="torch")(lambda x, w: x @ w)
+    x, w = torch.rand(3, 4), torch.rand(4, 5)
+    assert count(op, x, w) == 7
+    assert count(op, x.requires_grad_(), w) == 120  # torch records, and counts, what it is made of
+
+
 def test_attributes_reach_the_formula():
     op = oneop.define("fl_attr(Tensor x, int k=3, *, int[] sizes=[1, 2]) -> Tensor y", infer="elementwise",
                       flops=lambda x, k, sizes: x.numel() * k + sum(sizes))  # fmt: skip

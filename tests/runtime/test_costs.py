@@ -35,9 +35,11 @@ SOURCE = "\n".join(
 )
 
 
-@pytest.fixture
-def library(inline):
-    return inline(SOURCE)
+@pytest.fixture(scope="module")
+def library():
+    head = '#include "oneflow/core/framework/framework.h"\nnamespace oneflow {\nnamespace {\n'
+    with oneop.registry.isolated():
+        yield oneop.load_inline("costs_tests", f"{head}{SOURCE}\n}}  // namespace\n}}  // namespace oneflow\n")
 
 
 def test_counts(library):
