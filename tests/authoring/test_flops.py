@@ -211,6 +211,15 @@ def test_formulas_follow_definitions():
     assert set(registry) == before
 
 
+def test_a_declared_count_replaces_a_programs_own_formula():
+    op = simple(None)
+    op.register_kernel("cpu")(lambda x: x)
+    flop_counter.register_flop_formula(torch.ops.oneop.fl_simple)(lambda x, out_shape, **attrs: 8)
+    assert count(op, torch.rand(2)) == 8
+    simple(lambda x: 9).register_kernel("cpu")(lambda x: x)
+    assert count(oneop.ops.fl_simple, torch.rand(2)) == 9
+
+
 def test_another_schema_has_a_formula_too():
     scope = {"oneop": oneop}  # a session: what is said again replaces what was said before
     define = "op = oneop.define('fl_other({}) -> Tensor z', infer='elementwise', flops=lambda *specs: len(specs))\n"

@@ -56,7 +56,7 @@ def flops(op: Op, /, *inputs: Any, output_counts: Sequence[int] | None = None, *
 
 def declare(names: Iterable[str]) -> None:
     """Enter formulas of these ops with torch, and remove those of ops that are gone or count no longer."""
-    gone = _counting.keys() - set(core().op_names())
+    gone = _counting.keys() - set(core().op_names()) if _counting else set()
     for name in [*gone, *names]:
         before = _counting.pop(name, None)
         if before is not None and _counter is not None:
@@ -78,6 +78,7 @@ after_import("torch.utils.flop_counter", _enter_all)
 
 
 def _enter(name: str) -> None:
+    _counter.flop_registry.pop(_counting[name], None)  # a program's own: torch refuses a second one
     _counter.register_flop_formula(_counting[name], get_raw=True)(_formula(name))
 
 
