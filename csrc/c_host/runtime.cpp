@@ -17,6 +17,7 @@
 #include "engine/ops/abi_read.h"
 #include "engine/ops/error.h"
 #include "engine/ops/registry.h"
+#include "engine/ops/requirement.h"
 
 struct oneop_plan {
   oneop::CallPlan plan;
@@ -203,7 +204,7 @@ oneop_runtime make_table() {
     return i < 0 || i >= static_cast<int32_t>(grads.size()) ? -1 : grads[i];
   };
   table.prepare_words = &prepare_words;
-  table.epoch = [] { return Registry::global().epoch(); };
+  table.epoch = [] { return Registry::global().epoch() << 32 | required(); };
   return table;
 }
 

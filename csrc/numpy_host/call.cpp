@@ -6,6 +6,7 @@
 #include "c_host/run.h"
 #include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
+#include "engine/ops/requirement.h"
 #include "interpreter/objects.h"
 
 namespace oneop {
@@ -138,6 +139,7 @@ void CallArrays::keep_apart() {
 }
 
 void CallArrays::append_key(PlanKey* key) const {
+  key->push_back(required());
   key->insert(key->end(), counts_.begin(), counts_.end());
   for (const Ref& ref : arrays_) {
     auto* one = reinterpret_cast<PyArrayObject*>(ref.get());

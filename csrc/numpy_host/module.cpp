@@ -7,6 +7,7 @@
 #include "c_host/threads.h"
 #include "engine/ops/error.h"
 #include "engine/ops/registry.h"
+#include "engine/ops/requirement.h"
 #include "interpreter/attr_values.h"
 #include "interpreter/objects.h"
 #include "numpy_host/call.h"
@@ -217,6 +218,17 @@ PyObject* use_num_threads(PyObject*, PyObject* count) {
   });
 }
 
+PyObject* use_required(PyObject*, PyObject* bits) {
+  return returning([&] {
+    const unsigned long number = PyLong_AsUnsignedLong(bits);
+    if (PyErr_Occurred() != nullptr) {
+      throw Raised();
+    }
+    set_required(static_cast<uint32_t>(number));
+    return Ref::borrow(Py_None);
+  });
+}
+
 PyObject* use_seed(PyObject*, PyObject* seed) {
   return returning([&] {
     const uint64_t number = PyLong_AsUnsignedLongLongMask(seed);
@@ -257,6 +269,7 @@ PyMethodDef methods[] = {
     method("signatures", &signatures, METH_FASTCALL),
     method("set_framework", &use_framework, METH_FASTCALL),
     method("set_num_threads", &use_num_threads, METH_O),
+    method("set_required", &use_required, METH_O),
     method("set_seed", &use_seed, METH_O),
     method("runtime", &runtime, METH_NOARGS),
     {nullptr, nullptr, 0, nullptr},

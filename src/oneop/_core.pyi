@@ -37,6 +37,8 @@ class KernelInfo(TypedDict):
     predicate: str
     language: str
     cuda_graph: bool
+    deterministic: bool | None
+    batch_invariant: bool
     devices: list[str]
     dtypes: list[tuple[str, int, str]]
     others: list[str]

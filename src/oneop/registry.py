@@ -83,6 +83,8 @@ class KernelDef:
     priority: int
     predicate: str
     language: str
+    deterministic: bool | None  # None: it does not say
+    batch_invariant: bool
     devices: tuple[str, ...]
     dtypes: tuple[tuple[str, int, str], ...]
     others: tuple[str, ...]
@@ -198,11 +200,19 @@ def _grad_def(info: _core.OpInfo) -> GradDef | None:
     return GradDef(op=info["name"], source=_source(info["grad"]), eager=eager)
 
 
+def _declared(kernel: KernelDef) -> list[str]:
+    """Return what a kernel declares about its bits."""
+    words = [] if kernel.deterministic is None else ["deterministic" if kernel.deterministic else "nondeterministic"]
+    return words + (["batch invariant"] if kernel.batch_invariant else [])
+
+
 def _kernel_def(info: _core.KernelInfo) -> KernelDef:
     return KernelDef(
         op=info["op"],
         source=_source(info["source"]),
         priority=info["priority"],
+        deterministic=info["deterministic"],
+        batch_invariant=info["batch_invariant"],
         predicate=info["predicate"],
         language=info["language"],
         devices=tuple(info["devices"]),
@@ -245,6 +255,7 @@ def _kernel_table(kernels: Sequence[KernelDef]) -> Iterator[str]:
                     continue
                 notes = [f"priority {kernel.priority}"] if kernel.priority else []
                 notes += [f"if {other}" for other in kernel.others]
+                notes += _declared(kernel)
                 yield f"    {device:5} {dtype:{width}}  {kernel.language:5} {kernel.source}" + "".join(
                     f"  {note}" for note in notes
                 )

@@ -150,6 +150,7 @@ void Frame::fill_frame(const CallSpec& spec, int32_t num_inputs) {
   frame_.device_index = spec.device_index;
   frame_.parallel_num = 1;
   frame_.reads = &reads_;
+  frame_.required = shown_to_kernels(spec.required);
 }
 
 void Frame::infer() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/ops/defs.h"
+#include "engine/ops/requirement.h"
 #include "engine/ops/tensor_meta.h"
 
 namespace oneop {
@@ -18,6 +19,7 @@ struct CallSpec {
   std::vector<int32_t> output_counts;  // tensors of each output argument
   int32_t device_type = ONEOP_DEVICE_CPU;
   int32_t device_index = -1;
+  uint32_t required = oneop::required();  // of the kernel; torch's host adds what torch asks
 };
 
 // A frame for one CallSpec. Shapes have room for ONEOP_MAX_DIMS, so inference can write the

@@ -12,6 +12,10 @@ std::atomic<const Host*> current{nullptr};
 
 }  // namespace
 
+void Host::warn(const std::string& text) const {
+  services()->log(2, text.data(), static_cast<int64_t>(text.size()), nullptr, 0);
+}
+
 void set_host(const Host* host) { current.store(host, std::memory_order_release); }
 
 const Host& host() {

@@ -44,6 +44,8 @@ class Host {
   virtual std::shared_ptr<const FrameworkCall> record_call(const char* name,
                                                            const oneop_value* args,
                                                            int32_t num_args) const = 0;
+  // Tells the program's user something; may throw where the user wants warnings to be errors.
+  virtual void warn(const std::string& text) const;
 };
 
 void set_host(const Host* host);  // once; it is never destroyed

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "engine/ops/error.h"
+#include "engine/ops/host.h"
+#include "engine/ops/requirement.h"
 
 namespace oneop {
 namespace {
@@ -103,6 +105,40 @@ Error ambiguous(const OpRecord& record, const Frame& frame,
                    "\n  give one of them .SetPriority(n) or narrow its predicate");
 }
 
+// What withheld kernels that would take the call.
+std::string requirement_text(uint32_t required) {
+  const bool is_deterministic = (required & ONEOP_REQUIRE_DETERMINISTIC) != 0;
+  const bool is_invariant = (required & ONEOP_REQUIRE_BATCH_INVARIANT) != 0;
+  std::string text;
+  if (is_deterministic || is_invariant) {
+    text = "oneop.require(" + std::string(is_deterministic ? "deterministic=True" : "") +
+           (is_deterministic && is_invariant ? ", " : "") +
+           (is_invariant ? "batch_invariant=True)" : ")");
+  }
+  if ((required & kAvoidNondeterministic) != 0) {
+    text += std::string(text.empty() ? "" : " and ") + "torch.use_deterministic_algorithms(True)";
+  }
+  return text;
+}
+
+Error withheld(const OpRecord& record, const Frame& frame, const std::vector<Row>& misses,
+               uint32_t required) {
+  return Error("KernelNotFoundError",
+               "no kernel of op " + in_quotes(record.op->name) +
+                   " gives what is required\n  in force: " + requirement_text(required) + "\n  " +
+                   frame.call_text() + "\n  registered kernels:" + table(misses) +
+                   "\n  declare what holds: register_kernel(..., deterministic=True), in C++ "
+                   ".SetDeterministic(), in oneop/op.h .deterministic()\n  oneop check proves it");
+}
+
+// For torch's warn_only. Once for each kernel that is chosen for a new kind of call.
+void warn(const KernelDef& kernel, const std::string& op) {
+  const std::string text = "op " + op + ": the kernel at " + kernel.source.text() +
+                           " is declared nondeterministic, and torch.use_deterministic_algorithms"
+                           "(True, warn_only=True) is in force";
+  host().warn(text);
+}
+
 Error no_kernel(const OpRecord& record, const Frame& frame, const std::vector<Row>& misses) {
   const oneop_frame& abi = frame.get();
   const int32_t dtype = abi.num_output_tensors > 0  ? frame.output(0).dtype
@@ -132,7 +168,8 @@ Error no_kernel(const OpRecord& record, const Frame& frame, const std::vector<Ro
 
 }  // namespace
 
-std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame) {
+std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame,
+                                               uint32_t required) {
   const std::string op = in_quotes(record.op->name);
   if (record.op->has_flag(ONEOP_OP_CPU_ONLY) && frame->get().device_type != ONEOP_DEVICE_CPU) {
     throw Error("KernelNotFoundError", "op " + op + " runs on the cpu only, the call is on " +
@@ -143,6 +180,7 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
   std::shared_ptr<const KernelDef> best;
   std::vector<std::shared_ptr<const KernelDef>> ties;
   std::vector<Row> misses;
+  bool is_withheld = false;
   for (const auto& kernel : record.kernels) {
     const oneop_kernel_def& abi = kernel->abi;
     int32_t matched = 1;
@@ -155,6 +193,10 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
     if (matched == 0) {
       row.reason = why_not(*kernel, *frame);
       misses.push_back(std::move(row));
+    } else if (std::string miss = requirement_missed(*kernel, required); !miss.empty()) {
+      is_withheld = true;
+      row.reason = "it " + miss;
+      misses.push_back(std::move(row));
     } else if (best == nullptr || kernel->priority > best->priority) {
       best = kernel;
       ties = {kernel};
@@ -165,7 +207,20 @@ std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* fr
   if (ties.size() == 1) {
     return best;
   }
-  throw ties.empty() ? no_kernel(record, *frame, misses) : ambiguous(record, *frame, ties);
+  if (!ties.empty()) {
+    throw ambiguous(record, *frame, ties);
+  }
+  if (!is_withheld) {
+    throw no_kernel(record, *frame, misses);
+  }
+  if ((required & kWarnOnly) == 0) {
+    throw withheld(record, *frame, misses, required);
+  }
+  best = choose_kernel(record, frame, required & ~(kAvoidNondeterministic | kWarnOnly));
+  if ((best->flags & ONEOP_KERNEL_NONDETERMINISTIC) != 0) {
+    warn(*best, op);
+  }
+  return best;
 }
 
 }  // namespace oneop

@@ -7,7 +7,9 @@
 
 namespace oneop {
 
-// The kernel for this frame: predicate, then priority. None or a tie throws with every candidate.
-std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame);
+// The kernel for this frame: predicate, what is required (requirement.h), then priority. None or a
+// tie throws with every candidate.
+std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame,
+                                               uint32_t required);
 
 }  // namespace oneop

@@ -2,6 +2,7 @@
 #include "engine/plans/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/ops/error.h"
 #include "engine/plans/match.h"
@@ -22,7 +23,7 @@ CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, std::shared_ptr<const
 }
 
 void CallPlan::choose(const CallSpec& spec) {
-  const std::shared_ptr<const KernelDef> kernel = choose_kernel(*record_, &frame_);
+  const std::shared_ptr<const KernelDef> kernel = choose_kernel(*record_, &frame_, spec.required);
   Status status;
   const oneop_kernel_def& abi = kernel->abi;
   if (abi.infer_tmp_size != nullptr) {
@@ -33,7 +34,11 @@ void CallPlan::choose(const CallSpec& spec) {
                                     std::to_string(tmp_bytes_) + " bytes");
     }
   }
+  // Instances serve calls under every requirement, so that state is kept when it changes: none of
+  // them may see the one of this call.
+  const uint32_t shown = std::exchange(frame_.abi()->required, 0);
   instance_ = record_->kernels_made->get(kernel, &frame_, spec, part_.get());
+  frame_.abi()->required = shown;
   if (abi.create_cache != nullptr) {
     status.check(abi.create_cache(instance_->kernel(), frame_.abi(), &cache_, status.abi()),
                  kernel_text(*kernel));

@@ -3,6 +3,7 @@
 
 #include <torch/csrc/Dtype.h>
 
+#include "engine/ops/requirement.h"
 #include "python/calls/python_attr.h"
 #include "python/kernels/python_spec.h"
 #include "torch_host/calls/calls.h"
@@ -64,6 +65,7 @@ std::shared_ptr<KernelDef> read_kernel(const py::dict& info, const std::string& 
   kernel->source = read_source(info, library);
   kernel->priority = py::cast<int32_t>(info["priority"]);
   kernel->language = py::cast<std::string>(info["language"]);
+  kernel->flags = py::cast<uint32_t>(info["flags"]);
   const auto device = py::cast<int32_t>(info["device"]);
   if (device != ONEOP_DEVICE_INVALID) {
     kernel->facts.push_back({ONEOP_FACT_DEVICE, device, 0, "", "device == " + device_name(device)});
@@ -195,7 +197,8 @@ const TensorKernel* find_composition(const OpRecord& record, const CallTensors& 
           }
           return false;  // a predicate may look at sizes, which nobody knows yet
         });
-    if (fits && (best == nullptr || kernel->priority > best->priority)) {
+    const bool is_allowed = requirement_missed(*kernel, required_of_calls()).empty();
+    if (fits && is_allowed && (best == nullptr || kernel->priority > best->priority)) {
       best = kernel.get();
     }
   }

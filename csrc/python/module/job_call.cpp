@@ -12,6 +12,7 @@
 #include "engine/ops/error.h"
 #include "interpreter/python_error.h"
 #include "interpreter/python_ref.h"
+#include "torch_host/calls/calls.h"
 
 namespace py = pybind11;
 
@@ -35,7 +36,7 @@ struct JobCall {
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
   bool as_tuple;
-  uint64_t epoch;  // of the registry when the ops were last seen to be those that were traced
+  uint64_t epoch;  // epoch_of_plans() when the ops were last seen to be those that were traced
   Training training;
   int64_t users = 1;
 };
@@ -249,7 +250,7 @@ PyObject* call_job(PyObject* self, PyObject* const* args, size_t nargsf, PyObjec
                    std::optional<size_t>* failed_at) {
   JobCall* call = reinterpret_cast<JobEntryObject*>(self)->call;
   try {
-    if (call != nullptr && kwnames == nullptr && call->epoch == Registry::global().epoch() &&
+    if (call != nullptr && kwnames == nullptr && call->epoch == epoch_of_plans() &&
         PyVectorcall_NARGS(nargsf) == static_cast<Py_ssize_t>(call->inputs.size())) {
       PyObject* result = run_on(*call, args, failed_at);
       if (result != nullptr) {
@@ -349,6 +350,8 @@ bool add_job_entry_type(PyObject* module) {
   job_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "JobEntry", type) == 0;
 }
+
+uint64_t epoch_of_plans() { return Registry::global().epoch() << 32 | required_of_calls(); }
 
 bool enter_job(PyObject* entry, std::shared_ptr<JobProgram> program,
                const std::vector<at::Tensor>& inputs, const std::vector<PyObject*>& input_dtypes,

@@ -11,6 +11,7 @@
 #include "interpreter/python_error.h"
 #include "python/module/call_spec.h"
 #include "python/module/job_call.h"
+#include "torch_host/calls/calls.h"
 #include "torch_host/jobs/job.h"
 #include "torch_host/ops/torch_op.h"
 
@@ -118,7 +119,7 @@ void take_lock(JobLock& lock, bool is_exclusive) {
 // when one of them is another. New ops do not matter: no trace can contain them.
 class OpsSeen {
  public:
-  OpsSeen() : epoch_(Registry::global().epoch()) {
+  OpsSeen() : epoch_(epoch_of_plans()) {
     for (const std::string& name : Registry::global().op_names()) {
       const OpSlot* slot = Registry::global().find_slot(name);
       records_.emplace_back(slot, slot->record());
@@ -140,7 +141,10 @@ class OpsSeen {
   }
   // True if all ops are what they were; then calls need not ask again until the next registration.
   bool are_current() {
-    const uint64_t epoch = Registry::global().epoch();
+    const uint64_t epoch = epoch_of_plans();
+    if (static_cast<uint32_t>(epoch) != static_cast<uint32_t>(epoch_)) {
+      return false;  // other kernels may be required
+    }
     for (const auto& [slot, record] : records_) {
       if (slot->address() != record.get()) {
         return false;
@@ -164,6 +168,7 @@ py::dict describe_call(const std::string& name, const TensorsByArgument& inputs,
     const RecordPtr record = Registry::global().get(name);
     CallSpec spec = make_call_spec(*record->op, inputs, output_counts, attrs);
     spec.device_type = device_type;
+    spec.required = required_of_calls();
     const CallPlan plan(record, spec, false);
     py::dict info;
     info["tmp_bytes"] = plan.tmp_bytes();
@@ -220,7 +225,7 @@ void bind_jobs(py::module_& m) {
       .def("keep", &OpsSeen::keep, py::arg("called"))
       .def("are_current", &OpsSeen::are_current)
       .def_property_readonly("epoch", &OpsSeen::epoch);
-  m.def("registry_epoch", [] { return Registry::global().epoch(); });
+  m.def("registry_epoch", &epoch_of_plans);
   py::class_<JobProgram, std::shared_ptr<JobProgram>>(m, "JobProgram")
       .def(py::init<std::shared_ptr<JobGate>>(), py::arg("gate"))
       .def_property_readonly("failed_at", &JobProgram::failed_at)

@@ -4,6 +4,7 @@
 
 #include "engine/ops/functions.h"
 #include "engine/ops/plugin.h"
+#include "engine/ops/requirement.h"
 #include "engine/plans/cost.h"
 #include "engine/plans/sbp.h"
 #include "python/calls/call_entry.h"
@@ -161,6 +162,11 @@ py::dict kernel_info(const KernelDef& kernel) {
   info["predicate"] = py_text(kernel.predicate);
   info["language"] = kernel.language;
   info["cuda_graph"] = (kernel.flags & ONEOP_KERNEL_CUDA_GRAPH) != 0;
+  info["deterministic"] =
+      (kernel.flags & ONEOP_KERNEL_DETERMINISTIC) != 0      ? py::object(py::bool_(true))
+      : (kernel.flags & ONEOP_KERNEL_NONDETERMINISTIC) != 0 ? py::object(py::bool_(false))
+                                                            : py::object(py::none());
+  info["batch_invariant"] = (kernel.flags & ONEOP_KERNEL_BATCH_INVARIANT) != 0;
   info["asks_placement"] = (kernel.flags & ONEOP_KERNEL_ASKS_PLACEMENT) != 0;
   py::list devices;
   py::list dtypes;
@@ -376,6 +382,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("set_trace_hook", [](const py::function& hook) { oneop::set_trace_hook(hook.ptr()); });
   m.def("set_empty_list_hook",
         [](const py::function& hook) { oneop::set_empty_list_hook(hook.ptr()); });
+  m.def("set_required", &oneop::set_required, py::arg("bits"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));
   m.def("pending", [] { return oneop::Registry::global().pending(); });

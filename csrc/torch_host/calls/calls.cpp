@@ -1,6 +1,7 @@
 // calls.cpp: from torch's stack to keys and call specs.
 #include "torch_host/calls/calls.h"
 
+#include <ATen/Context.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -13,6 +14,7 @@
 
 #include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
+#include "engine/ops/requirement.h"
 #include "torch_host/ops/torch_types.h"
 
 namespace oneop {
@@ -132,7 +134,17 @@ void append_tensor_key(const Layout& layout, const at::Tensor& tensor, KeyMode m
 
 }  // namespace
 
+uint32_t required_of_calls() {
+  const at::Context& torch = at::globalContext();
+  if (!torch.deterministicAlgorithms()) {
+    return required();
+  }
+  return required() | kAvoidNondeterministic |
+         (torch.deterministicAlgorithmsWarnOnly() ? kWarnOnly : 0);
+}
+
 void append_inputs_key(const Layout& layout, const CallTensors& call, KeyMode mode, PlanKey* key) {
+  key->push_back(required_of_calls());
   for (int32_t count : call.counts) {
     key->push_back(count);
   }
@@ -236,6 +248,7 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
   check_counts(op, spec.input_counts, spec.output_counts);
   spec.device_type = to_abi(device.type());
   spec.device_index = device.index();
+  spec.required = required_of_calls();
   return spec;
 }
 

@@ -32,11 +32,14 @@ using OutputTensors = c10::SmallVector<at::Tensor, 4>;
 bool is_plain_thread();
 bool is_plain(const at::Tensor& tensor);
 
+// What calls ask of kernels now: oneop.require and torch.use_deterministic_algorithms.
+uint32_t required_of_calls();
+
 enum class KeyMode { kFull, kNoShapes };
 
 // Everything that tells this call from another one as far as inference, kernel choice and gradients
-// can see: first the inputs, then the words of the attributes (append_attr_key) in the order of
-// the schema, then those of output_counts.
+// can see: first what is required, then the inputs, then the words of the attributes
+// (append_attr_key) in the order of the schema, then those of output_counts.
 void append_inputs_key(const Layout& layout, const CallTensors& call, KeyMode mode, PlanKey* key);
 void append_call_key(const Layout& layout, const c10::IValue* args, const CallTensors& call,
                      KeyMode mode, PlanKey* key);

@@ -1,14 +1,12 @@
 // fallback.cpp: on the CPU in place of a device.
 #include "torch_host/calls/fallback.h"
 
-#include <torch/csrc/Exceptions.h>
-
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <set>
 
-#include "interpreter/python_ref.h"
+#include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {
 namespace {
@@ -25,14 +23,8 @@ void warn_once(const std::string& op, c10::Device device) {
       return;
     }
   }
-  const std::string text = "op " + in_quotes(op) + " has no kernel for " + device.str() +
-                           ": it runs on the cpu, and its tensors are copied back and forth";
-  Gil gil;
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) {  // warnings are errors here
-    python_error error;
-    error.persist();
-    throw error;
-  }
+  warn_python("op " + in_quotes(op) + " has no kernel for " + device.str() +
+              ": it runs on the cpu, and its tensors are copied back and forth");
 }
 
 c10::IValue moved(const c10::IValue& value, c10::Device device) {

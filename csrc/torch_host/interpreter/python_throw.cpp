@@ -16,6 +16,15 @@ void throw_python_error(const Error& error) {
   throw raised;
 }
 
+void warn_python(const std::string& text) {
+  pybind11::gil_scoped_acquire gil;
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) {
+    python_error error;
+    error.persist();
+    throw error;
+  }
+}
+
 void forget_python_error() {
   const PyGILState_STATE gil = PyGILState_Ensure();
   PyErr_Clear();

@@ -13,6 +13,7 @@
 #include "torch_host/handles/tensor_handles.h"
 #include "torch_host/handles/tensor_state.h"
 #include "torch_host/handles/torch_call.h"
+#include "torch_host/interpreter/python_throw.h"
 #include "torch_host/ops/torch_op.h"
 #include "torch_host/services/library_call.h"
 
@@ -89,6 +90,7 @@ class TorchHost final : public Host {
                                                    int32_t num_args) const override {
     return std::make_shared<const RecordedCall>(name, args, num_args);
   }
+  void warn(const std::string& text) const override { warn_python(text); }
 };
 
 }  // namespace

@@ -59,6 +59,7 @@ class KernelPage:
     when: Callable[..., Any] | None
     when_text: str
     fields: dict[str, Any]
+    flags: int = 0  # ONEOP_KERNEL_... in oneop/abi.h
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -212,6 +213,7 @@ def _describe_kernel(name: str, kernel: KernelPage) -> list[dict[str, Any]]:
             "device": _DEVICES[device],
             "dtypes": list(dtypes.items()),
             "priority": kernel.priority,
+            "flags": kernel.flags,
             "when": kernel.when,
             "when_text": kernel.when_text,
             **kernel.fields,

@@ -261,6 +261,8 @@ def register_kernel(
     priority: int = 0,
     when: Callable[..., Any] | None = None,
     language: str = "numpy",
+    deterministic: bool | None = None,
+    batch_invariant: bool = False,
 ) -> Any:
     """Register the decorated function as a kernel; `@op.register_kernel` alone registers one in numpy for the CPU.
 
@@ -274,6 +276,8 @@ def register_kernel(
         priority: among kernels that take a call, the one with the highest runs.
         when: a further condition: a function of the inputs' specs and of attributes.
         language: "numpy", "torch", "numba" or "triton".
+        deterministic: whether the same call gives the same bits each time; None says nothing. See `oneop.require`.
+        batch_invariant: the bits of a row depend neither on the other rows of the batch nor on their number.
     """
     caller = source_of_caller(1)
     is_alone = callable(device)  # then it is the function itself
@@ -288,6 +292,8 @@ def register_kernel(
             priority=priority,
             when=when,
             language=language,
+            deterministic=deterministic,
+            batch_invariant=batch_invariant,
             caller=caller,
         )
         return function
@@ -304,13 +310,17 @@ def register_source(
     dtypes: torch.dtype | Sequence[torch.dtype] = torch.float32,
     priority: int = 0,
     header: str = "",
+    deterministic: bool | None = None,
+    batch_invariant: bool = False,
 ) -> None:
     """Register a kernel from C++ (or, for "cuda", CUDA) text, which is built and loaded at once.
 
     `text` is the body of the kernel. In it inputs and outputs are pointers to T by their names, `n` is the number of
     elements of the first output, attributes are values, and `ctx` is the SDK's context for the rest; in CUDA `stream`
-    is where to launch. `header` comes before the kernel: includes, helpers, `__global__` functions.
+    is where to launch. `header` comes before the kernel: includes, helpers, `__global__` functions. What is declared is
+    as for `register_kernel`.
     """
+    source = source_of_caller(1)
     inline.register_text(
         book.schema_of(_name(op)),
         text,
@@ -318,7 +328,8 @@ def register_source(
         dtypes=[dtypes] if isinstance(dtypes, torch.dtype) else dtypes,
         priority=priority,
         header=header,
-        source=source_of_caller(1),
+        flags=kernels.declared_flags(_name(op), deterministic, batch_invariant, source),
+        source=source,
     )
 
 

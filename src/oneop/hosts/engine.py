@@ -11,6 +11,7 @@ from typing import Any
 
 from oneop._build.library import Library
 from oneop.errors import ArgumentError, LoadError, described
+from oneop.requirement import follow
 from oneop.runtime.library_file import check_file, copy_file, read_file
 
 #: Kinds of entries of SBP signatures, as in oneop/abi.h.
@@ -38,6 +39,7 @@ def engine() -> Any:
 
                 module = _import_file(numpy_host_path())
                 module.set_framework(num_outputs, infer)
+                follow(module.set_required)
                 _engine = module
     return _engine
 

@@ -29,6 +29,7 @@ from oneop.testing.families import (
     gradients,
     hosts,
     inference,
+    invariance,
     layouts,
     leaks,
     memory,
@@ -76,6 +77,7 @@ FAMILIES: dict[str, Family] = {
     "export": programs.exported,
     "job": programs.job,
     "sbp": placement.sbp,
+    "batch invariance": invariance.batch_invariance,
     "devices": placement.devices,
 }
 #: Those that run once more on the GPU, where an op has kernels for it and there is a GPU.
@@ -122,7 +124,7 @@ IMPLIED: dict[str, tuple[frozenset[str], str]] = {
     "crashes": (_ALL, "a call ends the process or does not return"),
     "memory": (_ALL, "a kernel handles memory wrongly"),
     "inference": (frozenset({"opcheck", "compile", "export", "job"}), "results do not fit the inference"),
-    "determinism": (frozenset(COMPARE_CALLS), "the same call does not give the same result"),
+    "determinism": (frozenset({*COMPARE_CALLS, "batch invariance"}), "the same call does not give the same result"),
     "gradient": (frozenset({"gradient variants"}), "the gradient is wrong"),
     "opcheck": (frozenset({"compile", "export"}), "opcheck failed"),
 }

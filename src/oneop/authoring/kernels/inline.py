@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from oneop.authoring.binding import Source
-from oneop.authoring.kernels.register import check_priority
+from oneop.authoring.kernels.register import BATCH_INVARIANT, DETERMINISTIC, NONDETERMINISTIC, check_priority
 from oneop.authoring.schema import Schema
 from oneop.errors import RegistrationError, described
 from oneop.model.attributes import BY_SCHEMA
@@ -31,6 +31,7 @@ def register_text(
     dtypes: Sequence[torch.dtype],
     priority: int,
     header: str,
+    flags: int,
     source: Source,
 ) -> None:
     """Build and load a library with one kernel for each dtype. Raises `BuildError` with the compiler's words."""
@@ -51,13 +52,27 @@ def register_text(
             f'op "{schema.name}": a source kernel cannot have {problem}\n'
             f"  write the kernel's class and load it: oneop.load_inline\n  at {source}"
         )
-    unit = _unit(schema, text, device, dtypes, priority, header, source)
+    unit = _unit(schema, text, device, dtypes, priority, header, _setters(flags), source)
     name = re.sub(r"\W", "_", f"{schema.name}_{device}_{source.line}")
     load_inline(name, **{"cuda_sources" if device == "cuda" else "cpp_sources": unit})
 
 
+def _setters(flags: int) -> str:
+    """Return the calls of the SDK that declare what the flags say."""
+    setters = {DETERMINISTIC: "SetDeterministic()", NONDETERMINISTIC: "SetDeterministic(false)"}
+    setters[BATCH_INVARIANT] = "SetBatchInvariant()"
+    return "".join(f".{setter}" for flag, setter in setters.items() if flags & flag)
+
+
 def _unit(
-    schema: Schema, text: str, device: str, dtypes: Sequence[torch.dtype], priority: int, header: str, source: Source
+    schema: Schema,
+    text: str,
+    device: str,
+    dtypes: Sequence[torch.dtype],
+    priority: int,
+    header: str,
+    setters: str,
+    source: Source,
 ) -> str:
     """Return the C++ source that has an author's text as the body of a kernel for each dtype."""
     first = (*schema.inputs, *schema.outputs)[0].name
@@ -66,7 +81,8 @@ def _unit(
     registrations = "\n".join(
         f'REGISTER_USER_KERNEL("{schema.name}").SetCreateFn<SourceKernel<{_cpp_type(dtype, device)}>>()\n'
         f"    .SetIsMatchedHob((user_op::HobDeviceType() == DeviceType::{tag}) &&\n"
-        f'                     (user_op::HobDataType("{first}", 0) == {_CPP[dtype][1]})).SetPriority({priority});'
+        f'                     (user_op::HobDataType("{first}", 0) == {_CPP[dtype][1]}))\n'
+        f"    .SetPriority({priority}){setters};"
         for dtype in dtypes
     )
     nl = "\n    "

@@ -18,6 +18,9 @@ from oneop.runtime.modes import untraced_copy
 Dtypes = torch.dtype | Iterable[torch.dtype] | Mapping[str, torch.dtype | Iterable[torch.dtype]] | None
 Devices = str | Sequence[str] | None
 
+#: ONEOP_KERNEL_... in oneop/abi.h
+DETERMINISTIC, NONDETERMINISTIC, BATCH_INVARIANT = 1 << 2, 1 << 3, 1 << 4
+
 
 class Language(Protocol):
     """Makes the fields of a kernel's page from a function; csrc/python/kernels/python_op.h says what each needs."""
@@ -36,6 +39,8 @@ def register(
     when: Callable[..., Any] | None,
     language: str,
     caller: Source,
+    deterministic: bool | None = None,
+    batch_invariant: bool = False,
 ) -> None:
     """Register one function."""
     schema = schema_of(name)
@@ -59,9 +64,24 @@ def register(
             priority=priority,
             when=None if when is None else _predicate(schema, when, source),
             when_text="" if when is None else _text_of(when, source),
+            flags=declared_flags(name, deterministic, batch_invariant, source),
             fields=fields,
         ),
     )
+
+
+def declared_flags(name: str, deterministic: object, batch_invariant: object, source: Source) -> int:
+    """Return what is declared as the bits of oneop/abi.h."""
+    for what, value, choices in (
+        ("deterministic", deterministic, (True, False, None)),
+        ("batch_invariant", batch_invariant, (True, False)),
+    ):
+        if not any(value is choice for choice in choices):
+            raise RegistrationError(
+                f'op "{name}": {what} is {" or ".join(map(repr, choices))}, found {described(value)}\n  at {source}'
+            )
+    said = 0 if deterministic is None else DETERMINISTIC if deterministic else NONDETERMINISTIC
+    return said | (BATCH_INVARIANT if batch_invariant else 0)
 
 
 def check_priority(name: str, priority: object, source: Source) -> None:

@@ -26,8 +26,9 @@ from typing import Any
 import torch
 
 from oneop.authoring.keys.captures import captured, guard_captured, used_by_kernels
-from oneop.authoring.keys.guards import change_revisions, guard_cached, guard_op
+from oneop.authoring.keys.guards import change_revisions, guard_cached, guard_op, revisions
 from oneop.authoring.keys.identity import identity_of, identity_of_all
+from oneop.requirement import follow, required
 from oneop.runtime.after_import import after_import
 from oneop.runtime.core import after_defining, after_loading, core
 from oneop.runtime.traced_calls import trace_hooks
@@ -71,7 +72,7 @@ def _details_of(graph_module: torch.fx.GraphModule | None, codecache: Any, *, is
         if identity.traced is None or (folds and identity.kernels is None):
             raise codecache.BypassFxGraphCache(identity.problem)
     digests = [(name, identity.traced, identity.kernels or "") for name, identity in identities.items()]
-    return (digests, "" if is_traced else identity_of_all())
+    return (digests, required(), "" if is_traced else identity_of_all())
 
 
 def _extend(codecache: ModuleType) -> None:
@@ -99,6 +100,8 @@ def install() -> None:
     after_import("torch._inductor.codecache", _extend)
     after_defining(change_revisions)
     after_loading(lambda module: module.set_trace_hook(guard_op))
+    after_loading(lambda module: follow(module.set_required))
+    follow(lambda bits: setattr(revisions, "required", bits))
     after_defining(captured.watch)
     after_defining(used_by_kernels.watch)
     trace_hooks.append(guard_captured)

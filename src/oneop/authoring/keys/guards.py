@@ -31,6 +31,7 @@ class Revisions:
     def __init__(self) -> None:
         """Start with nothing traced."""
         self.functions = 0  # of libraries: all of them together
+        self.required = 0  # what is required of kernels, and so of the compositions that are traced; requirement.py
         self.everything = 0  # all ops together, for code from a cache on disk; see `guard_cached`
         self.guarded: set[str] = set()  # the attributes that compiled code is guarded on
         self.in_cached_code: set[str] = set()  # ops that code from a cache on disk may contain
@@ -61,6 +62,7 @@ def guard_op(name: str) -> None:
     if name:
         vars(revisions).setdefault(f"op_{name}", 0)
     _guard(context, f"op_{name}" if name else "functions")
+    _guard(context, "required")
     context.oneop_is_traced = True
 
 

@@ -31,6 +31,8 @@ class Identity:
 
 
 _FACTS = ("schema", "inputs", "outputs", "attrs", "no_grad", "cpu_only", "non_contiguous", "random", "side_effect")
+#: What decides which kernel of an op runs, and so which composition is traced.
+_PLACE = ("priority", "devices", "dtypes", "others", "language", "deterministic", "batch_invariant")
 #: Stands for what cannot be digested: equal to nothing in another process.
 _NONCE = secrets.token_hex(16)
 
@@ -42,7 +44,7 @@ def identity_of(name: str) -> Identity:
     rules = [info[part]["library"] for part in ("source", "grad", "eager_grad", "forward") if info[part]]
     pages = [book.page_of(name, library) for library in sorted({*kernels, *rules}) if _is_python(library)]
     facts = {key: info[key] for key in _FACTS}
-    places = [(k["priority"], k["devices"], k["dtypes"], k["others"], k["language"]) for k in info["kernels"]]
+    places = [[kernel[key] for key in _PLACE] for kernel in info["kernels"]]
     problems: list[str] = []
 
     def digest(*values: object) -> str | None:

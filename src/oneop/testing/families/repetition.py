@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import random
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import torch
+
+from oneop.errors import KernelNotFoundError
+from oneop.requirement import require
 from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_same, same_bits
 from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import Broken, NotForThis
+from oneop.testing.families.agreement import results_of_kernel
 from oneop.testing.families.context import Context, skipped
 from oneop.testing.families.sizes import large_shapes
 from oneop.testing.report import Outcome
@@ -24,18 +33,52 @@ SECONDS, PAUSES = 0.6, (0.0, 0.0001, 0.0003)
 
 
 def determinism(context: Context) -> Outcome:
-    """The same call gives the same bits, whatever was called in between."""
+    """The same call gives the same bits, whatever was called in between.
+
+    A kernel that declares it must do so where it is required. One that declares the opposite is left out.
+    """
+    kernels = context.subject.op.kernels
+    declared = [i for i, kernel in enumerate(kernels) if kernel.deterministic]
+    some_are_not = any(kernel.deterministic is False for kernel in kernels)
+    if some_are_not and not declared:
+        return skipped("determinism", "its kernels are declared nondeterministic")
 
     def holds(case: Case) -> None:
-        first = [result.clone() for result in case.run(case.make())]
-        case.like(seed=7).run(case.like(seed=7).make())
-        for _ in range(2):
-            assert_same(
-                first, case.run(case.make()), "the same call gives another result when repeated", context.output_names()
-            )
-        _looks_at_values(context, case)
+        repeated = False
+        for index in declared:
+            with contextlib.suppress(KernelNotFoundError), require(deterministic=True):
+                _repeats(context, case, functools.partial(_run_kernel, index=index))
+                repeated = True
+        if not some_are_not:  # the kernel that runs may be one of them
+            _repeats(context, case, lambda case: case.run(case.make()))
+            _looks_at_values(context, case)
+        elif not repeated:
+            raise NotForThis
 
-    return context.explore("determinism", Restriction(), holds)
+    outcome = context.explore("determinism", Restriction(), holds)
+    if outcome.failure is not None or not outcome.cases:
+        return outcome
+    more = context.run("determinism", _large_cases(context), holds)  # several threads work on these
+    return more if more.failure else replace(outcome, cases=outcome.cases + more.cases)
+
+
+def _run_kernel(case: Case, index: int) -> list[torch.Tensor]:
+    return results_of_kernel(case, index, case.make())
+
+
+def _repeats(context: Context, case: Case, run: Callable[[Case], list[torch.Tensor]]) -> None:
+    first = [result.clone() for result in run(case)]
+    run(case.like(seed=7))
+    for _ in range(2):
+        assert_same(first, run(case), "the same call gives another result when repeated", context.output_names())
+
+
+def _large_cases(context: Context) -> list[Case]:
+    return [
+        make_case(context.domain, choice, shapes, usual_attrs(context.domain))
+        for choice in context.domain.choices[:2]
+        for shapes in large_shapes(context, choice, ELEMENTS)[:1]
+    ]
 
 
 def _looks_at_values(context: Context, case: Case) -> None:
@@ -59,10 +102,7 @@ def _looks_at_values(context: Context, case: Case) -> None:
 
 def threads(context: Context) -> Outcome:
     """Calls from several threads at once give what they give one after the other."""
-    cases = []
-    for choice in context.domain.choices[:2]:
-        for shapes in large_shapes(context, choice, ELEMENTS)[:1]:
-            cases.append(make_case(context.domain, choice, shapes, usual_attrs(context.domain)))
+    cases = _large_cases(context)
     if not cases:
         return skipped("threads", "no call that it applies to")
     return context.run("threads", cases, lambda case: _holds(context, case))

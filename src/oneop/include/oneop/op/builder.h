@@ -142,6 +142,15 @@ class Op {
     return *this;
   }
 
+  // Of the kernels that were named so far; what .elementwise and .rows make declares itself. The
+  // first: the same call gives the same bits each time. A kernel that has a slower way to do so may
+  // take it only where Call::requires_deterministic() says so.
+  Op& deterministic() { return Declare(ONEOP_KERNEL_DETERMINISTIC); }
+  // They may not, whatever is required: then they do not run.
+  Op& nondeterministic() { return Declare(ONEOP_KERNEL_NONDETERMINISTIC); }
+  // The bits of a row do not depend on the other rows, nor on their number.
+  Op& batch_invariant() { return Declare(ONEOP_KERNEL_BATCH_INVARIANT); }
+
   // --- The rest ---
   Op& gradient(const char* text) {
     if (kIsRight) {
@@ -176,9 +185,21 @@ class Op {
 
  private:
   static constexpr bool kIsRight = S::kSchema.problem == nullptr;
+  // Of elements and rows that are each worked out alone, in an order that depends on nothing else.
+  static constexpr uint32_t kEachAlone = ONEOP_KERNEL_DETERMINISTIC | ONEOP_KERNEL_BATCH_INVARIANT;
 
   Op& Flag(uint32_t flag) {
     record_->def.flags |= flag;
+    return *this;
+  }
+  Op& Declare(uint32_t flag) {
+    constexpr uint32_t kOpposites = ONEOP_KERNEL_DETERMINISTIC | ONEOP_KERNEL_NONDETERMINISTIC;
+    for (KernelRecord* kernel = record_->kernels; kernel != nullptr; kernel = kernel->next) {
+      if ((flag & kOpposites) != 0) {
+        kernel->def.flags &= ~kOpposites;
+      }
+      kernel->def.flags |= flag;
+    }
     return *this;
   }
   void InferIfNothingDoes() {
@@ -240,11 +261,12 @@ class Op {
         int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};
         AddDtypes<P>(ins, outs);
         using Work = ElementwiseWork<S, F, Results, typename P::Ins, typename P::Readers>;
-        NewKernel(record_, ONEOP_DEVICE_CPU, ins, outs, functor, &Compute<Work, F>);
+        NewKernel(record_, ONEOP_DEVICE_CPU, ins, outs, functor, &Compute<Work, F>)->def.flags |=
+            kEachAlone;
 #if defined(__CUDACC__)
         using CudaWork = CudaElementwiseWork<S, F, Results, typename P::Ins, typename P::Readers>;
         NewKernel(record_, ONEOP_DEVICE_CUDA, ins, outs, functor, &Compute<CudaWork, F>)
-            ->def.flags |= ONEOP_KERNEL_CUDA_GRAPH;
+            ->def.flags |= ONEOP_KERNEL_CUDA_GRAPH | kEachAlone;
 #endif
       }
     }
@@ -269,7 +291,8 @@ class Op {
       using Work = RowsWork<F, typename P::Outs, typename P::Ins, typename P::Readers>;
       using Kept = typename Work::Kept;
       NewKernel(record_, ONEOP_DEVICE_CPU, ins, outs, new Kept{functor, record_},
-                &Compute<Work, Kept>);
+                &Compute<Work, Kept>)
+          ->def.flags |= kEachAlone;
     }
   }
 #if defined(__CUDACC__)
@@ -291,7 +314,8 @@ class Op {
         using Kept = typename Work::Kept;
         NewKernel(record_, ONEOP_DEVICE_CUDA, ins, outs, new Kept{functor, record_},
                   &Compute<Work, Kept>)
-            ->def.flags |= ONEOP_KERNEL_CUDA_GRAPH;
+            // Threads share a row in an order that depends on the alignment of its memory.
+            ->def.flags |= ONEOP_KERNEL_CUDA_GRAPH | ONEOP_KERNEL_DETERMINISTIC;
       }
     }
   }
@@ -352,6 +376,18 @@ class Kernels {
 #endif
   Kernels& cuda_graph() {
     op_.cuda_graph();
+    return *this;
+  }
+  Kernels& deterministic() {
+    op_.deterministic();
+    return *this;
+  }
+  Kernels& nondeterministic() {
+    op_.nondeterministic();
+    return *this;
+  }
+  Kernels& batch_invariant() {
+    op_.batch_invariant();
     return *this;
   }
 

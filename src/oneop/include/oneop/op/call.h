@@ -129,6 +129,12 @@ class Call {
   }
   Attrs attrs() const { return Attrs(frame_); }
 
+  // What the program asks of kernels: oneop.require, torch.use_deterministic_algorithms.
+  bool requires_deterministic() const { return sdk::Requires(frame_, ONEOP_REQUIRE_DETERMINISTIC); }
+  bool requires_batch_invariant() const {
+    return sdk::Requires(frame_, ONEOP_REQUIRE_BATCH_INVARIANT);
+  }
+
   // Memory on the device of the call that lives until the kernel returns; its content is undefined.
   // Threads of parallel_for may ask for it too; the memory is given back when the kernel returns,
   // not when their body does.

@@ -22,6 +22,11 @@ inline const oneop_arg* ArgAt(const oneop_frame* frame, const oneop_arg* args, i
   return Element(args, frame->arg_size, index);
 }
 
+// What the program asks of kernels, ONEOP_REQUIRE_...; a host older than 1.8 asks nothing.
+inline bool Requires(const oneop_frame* frame, uint32_t what) {
+  return frame->size > offsetof(oneop_frame, required) && (frame->required & what) != 0;
+}
+
 // Names are a few characters long, so comparing in place beats a call.
 inline bool SameName(const char* name, std::string_view wanted) {
   size_t i = 0;

@@ -147,6 +147,17 @@ class OpKernelRegistry {
     def_.priority = priority;
     return *this;
   }
+  // These two are oneop's; abi.h says what they mean. A kernel asks for what is required with
+  // ::oneop::sdk::Requires(ctx->oneop_frame_ptr(), ONEOP_REQUIRE_...).
+  OpKernelRegistry& SetDeterministic(bool is_deterministic = true) {
+    def_.flags &= ~(ONEOP_KERNEL_DETERMINISTIC | ONEOP_KERNEL_NONDETERMINISTIC);
+    def_.flags |= is_deterministic ? ONEOP_KERNEL_DETERMINISTIC : ONEOP_KERNEL_NONDETERMINISTIC;
+    return *this;
+  }
+  OpKernelRegistry& SetBatchInvariant() {
+    def_.flags |= ONEOP_KERNEL_BATCH_INVARIANT;
+    return *this;
+  }
 
  private:
   using Place = ::oneop::sdk::Place;
