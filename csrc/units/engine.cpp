@@ -15,6 +15,7 @@
 #include "engine/ops/registry.cpp"
 #include "engine/ops/requirement.cpp"
 #include "engine/ops/values.cpp"
+#include "engine/plans/cost.cpp"
 #include "engine/plans/grad_blobs.cpp"
 #include "engine/plans/grad_collector.cpp"
 #include "engine/plans/gradient.cpp"

@@ -70,7 +70,8 @@ def page(op: OpDef, *, relative_to: str = "") -> str:
     gradient = place(op.grad.source) if op.grad else "declared as not differentiable" if op.no_grad else "none"
     lines += [
         "",
-        f"Gradient: {f'`{gradient}`' if op.grad else gradient}. SBP: {'declared' if op.has_sbp else 'broadcast only'}.",
+        f"Gradient: {f'`{gradient}`' if op.grad else gradient}. SBP: {'declared' if op.has_sbp else 'broadcast only'}."
+        + (" Flops: declared." if op.has_flops else ""),
         "",
     ]
     return "\n".join(lines)

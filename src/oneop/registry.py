@@ -126,6 +126,7 @@ class OpDef:
     non_contiguous: bool
     has_inference: bool
     has_sbp: bool
+    has_flops: bool
     kernels: tuple[KernelDef, ...]
     grad: GradDef | None
 
@@ -186,6 +187,7 @@ def _op_def(info: _core.OpInfo) -> OpDef:
         non_contiguous=info["non_contiguous"],
         has_inference=info["has_inference"],
         has_sbp=info["has_sbp"],
+        has_flops=info["has_flops"],
         kernels=tuple(_kernel_def(kernel) for kernel in info["kernels"]),
         grad=_grad_def(info),
     )
@@ -234,6 +236,8 @@ def _lines_of(op: OpDef) -> Iterator[str]:
     if op.grad is not None and op.grad.eager is not None:
         yield f"           {op.grad.eager} (for eager mode; not used)"
     yield f"  sbp      {'declared' if op.has_sbp else 'broadcast only'}"
+    if op.has_flops:
+        yield "  flops    declared"
     yield from _kernel_table(op.kernels)
 
 

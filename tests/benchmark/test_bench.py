@@ -77,6 +77,26 @@ def test_products_count_operations():
     assert result.machine["flops_per_second"] > 1e6
 
 
+def test_declared_operations_go_first():
+    op = oneop.define(
+        "bench_counted(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", flops=lambda x, w: 7 * x.numel()
+    )
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda x, w: x @ w)
+    op.register_grad(lambda ctx, dy: (op(dy, ctx.w.T), op(ctx.x.T, dy)))
+    for reference in (None, torch.mm):
+        result = bench(op, reference=reference, sizes=(64,), seconds=0.01)
+        assert result.find("forward", "op", 64).flops == 7 * 64
+        assert result.find("backward", "op", 64).flops == 14 * 64
+
+
+def test_operations_of_a_reference_backward():
+    op = oneop.define("bench_uncounted(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b")
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda x, w: x @ w)
+    op.register_grad(lambda ctx, dy: (op(dy, ctx.w.T), op(ctx.x.T, dy)))
+    result = bench(op, reference=torch.mm, sizes=(64,), seconds=0.01)
+    assert result.find("backward", "op", 64).flops == 2 * 2 * 8**3
+
+
 def test_saved_and_compared(op, tmp_path, capsys):
     result = bench(op, sizes=(10,), seconds=0.01)
     result.save(tmp_path / "one.json")

@@ -12,6 +12,7 @@
 #include "engine/ops/host.h"
 #include "engine/ops/plugin.h"
 #include "engine/ops/registry.h"
+#include "engine/plans/cost.h"
 #include "engine/plans/gradient.h"
 #include "engine/plans/plan.h"
 #include "engine/plans/sbp.h"
@@ -189,6 +190,12 @@ TEST(signatures_are_those_declared_and_all_broadcast) {
   EQUAL(answer.signatures[0][0].kind, ONEOP_SBP_SPLIT);
   EQUAL(answer.signatures[1][1].axis, 1);
   EQUAL(answer.signatures[2][0].kind, ONEOP_SBP_BROADCAST);
+}
+
+TEST(operations_are_counted_by_the_op) {
+  EQUAL(count_operations(*record_of("scale"), spec_of("scale", {4, 6})), 24.0);
+  const std::string error = ERROR_OF(count_operations(*record_of("count"), spec_of("count", {4})));
+  TRUE(error.rfind("OpNotImplementedError: op \"count\" does not say how many", 0) == 0);
 }
 
 TEST(a_second_library_with_the_same_op_changes_nothing) {

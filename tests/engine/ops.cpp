@@ -23,7 +23,10 @@ REGISTER_USER_OP("scale")
     .Output("y")
     .Attr<float>("by", 2.0f)
     .SetTensorDescInferFn(SameAsX)
-    .SetGetSbpFn(SplitEachAxis);
+    .SetGetSbpFn(SplitEachAxis)
+    .SetComputeComplexityFn([](user_op::ComputeComplexityFnContext* ctx) -> Maybe<double> {
+      return ctx->Shape4ArgNameAndIndex("y", 0).elem_cnt();
+    });
 
 class Scale final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* ctx) const override {

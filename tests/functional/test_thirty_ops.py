@@ -124,6 +124,10 @@ def library(tmp_path_factory):
     return oneop.load(library)
 
 
+def test_the_complexity_function_counts(library):
+    assert oneop.ops.thirty_flags.flops((2, 3)) == 1
+
+
 def test_all_are_there(library):
     assert len(OPS) == 30 and set(library.ops) == set(OPS)
     assert set(OPS) <= set(oneop.list_ops())

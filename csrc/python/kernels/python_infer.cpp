@@ -1,4 +1,4 @@
-// python_infer.cpp: shapes, dtypes and SBP signatures from Python functions.
+// python_infer.cpp: shapes, dtypes, SBP signatures and counts of operations from Python functions.
 #include <ATen/ops/empty.h>
 #include <torch/csrc/Dtype.h>
 
@@ -17,6 +17,7 @@ struct PythonOp {
   Source source;
   PyShared infer;  // (inputs, attrs, output_counts) -> [(shape, dtype), ...]
   PyShared sbp;    // (inputs, outputs, attrs) -> [[(kind, axis), ...], ...]
+  PyShared flops;  // (inputs, outputs, attrs) -> float
   std::vector<ArgTraits> input_traits;
 };
 
@@ -97,6 +98,16 @@ int32_t get_sbp(void* self, oneop_frame* frame, oneop_sbp_sink* sink, oneop_stat
   });
 }
 
+int32_t flops(void* self, oneop_frame* frame, double* operations, oneop_status* status) {
+  const auto& op = *static_cast<PythonOp*>(self);
+  return guarded(op.source, status, [&] {
+    const py::handle function(op.flops.get());
+    *operations = py::cast<double>(function(
+        specs_to_python(*frame, frame->inputs, frame->num_inputs),
+        specs_to_python(*frame, frame->outputs, frame->num_outputs), attrs_to_python(*frame)));
+  });
+}
+
 int32_t modify_inputs(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers,
                       oneop_status*) {
   const auto& op = *static_cast<PythonOp*>(self);
@@ -166,6 +177,10 @@ void set_python_inference(const py::dict& info, OpDef* op) {
   if (!info["sbp"].is_none()) {
     python->sbp = share(py::object(info["sbp"]).ptr());
     op->abi.get_sbp = &get_sbp;
+  }
+  if (!info["flops"].is_none()) {
+    python->flops = share(py::object(info["flops"]).ptr());
+    op->abi.count_operations = &flops;
   }
   op->owner = std::move(python);
 }

@@ -10,7 +10,7 @@ namespace oneop {
 
 // Reads the description that oneop.authoring makes of what was registered for one op:
 //   library: str
-//   op: None or {name, file, line, flags, inputs, outputs, attrs, infer, sbp}
+//   op: None or {name, file, line, flags, inputs, outputs, attrs, infer, sbp, flops}
 //   kernels: [{op, file, line, language, device, dtypes, priority, when, when_text, ...}]
 //   grad, forward: None or {op, file, line, bind, saves}
 LibraryDefs read_python(const pybind11::dict& description);

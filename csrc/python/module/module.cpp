@@ -5,6 +5,7 @@
 #include "engine/ops/functions.h"
 #include "engine/ops/plugin.h"
 #include "engine/ops/requirement.h"
+#include "engine/plans/cost.h"
 #include "engine/plans/sbp.h"
 #include "python/calls/call_entry.h"
 #include "python/calls/functional.h"
@@ -215,6 +216,7 @@ py::dict op_info(const std::string& name) {
     info["doc"] = op.abi.doc == nullptr ? "" : op.abi.doc;
     info["has_inference"] = op.abi.infer_logical != nullptr;
     info["has_sbp"] = op.abi.get_sbp != nullptr;
+    info["has_flops"] = op.abi.count_operations != nullptr;
     info["has_nd_sbp"] = op.abi.infer_nd_sbp != nullptr;
     info["has_physical_inference"] = op.abi.infer_physical != nullptr;
     py::list kernels;
@@ -313,6 +315,14 @@ TensorSpecs infer_outputs(const std::string& name, const TensorsByArgument& inpu
   });
 }
 
+double count_call(const std::string& name, const TensorsByArgument& inputs,
+                  const std::vector<int32_t>& output_counts, const py::dict& attrs) {
+  return raising([&] {
+    const RecordPtr record = Registry::global().get(name);
+    return count_operations(*record, make_call_spec(*record->op, inputs, output_counts, attrs));
+  });
+}
+
 py::object make_op(const std::string& name, const py::object& overload) {
   return raising([&] {
     PyObject* object = make_op_object(&TorchOp::find(name), overload.ptr());
@@ -384,6 +394,8 @@ PYBIND11_MODULE(_core, m) {
   m.def("infer_outputs", &oneop::infer_outputs, py::arg("name"), py::arg("inputs"),
         py::arg("output_counts"), py::arg("attrs"), py::arg("sbp"), py::arg("dims"),
         py::arg("parallel_num"), py::arg("parallel_id"), py::arg("logical"));
+  m.def("count_operations", &oneop::count_call, py::arg("name"), py::arg("inputs"),
+        py::arg("output_counts"), py::arg("attrs"));
   m.def("watch_sharded_calls", &oneop::watch_sharded_calls, py::arg("function"));
   m.def("set_random_call",
         [](const py::function& function) { oneop::set_random_call(function.ptr()); });

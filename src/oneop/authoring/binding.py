@@ -98,9 +98,9 @@ def taken_by(function: Callable[..., Any], schema: Schema, what: str, source: So
     return Taken(attrs=tuple(attrs), out=takes_out)
 
 
-def caller_of(function: Callable[..., Any], taken: Taken) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
-    """Return `function` as one of (inputs, attributes)."""
-    return lambda inputs, attrs: function(*inputs, **{name: attrs[name] for name in taken.attrs})
+def caller_of(function: Callable[..., Any], names: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, Any]], Any]:
+    """Return `function` as one of (inputs, what is given by name), of which it gets what it takes."""
+    return lambda inputs, values: function(*inputs, **{name: values[name] for name in names})
 
 
 def _names(schema: Schema) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from oneop.authoring.binding import Source
+from oneop.authoring.rules import flops as counting
 from oneop.authoring.rules import infer as inference
 from oneop.authoring.rules.sbp_entries import SbpRule, Signature
 from oneop.authoring.schema import Arg, Schema
@@ -37,6 +38,7 @@ class OpPage:
     check: inference.InferRule | None = None
     sbp: SbpRule | None = None
     sbp_is_implied: bool = False  # it follows from inference, and nobody declared it
+    flops: counting.FlopsRule | None = None
 
     @property
     def random(self) -> bool:
@@ -185,6 +187,7 @@ def _describe_op(op: OpPage) -> dict[str, Any]:
         ],
         "infer": inference.entry(op.schema, op.infer, op.check) if op.infer else None,
         "sbp": _sbp_entry(op.sbp) if op.sbp else None,
+        "flops": counting.entry(op.schema, op.flops) if op.flops else None,
     }
 
 

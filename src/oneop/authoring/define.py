@@ -1,4 +1,4 @@
-"""`define`, and the methods with which ops are filled in: `register_kernel`, `register_grad` and their kin."""
+"""`define`, and the methods of ops: `register_kernel`, `register_grad` and their kin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,17 @@ from oneop.authoring.binding import Source, source_of, source_of_caller
 from oneop.authoring.kernels import inline
 from oneop.authoring.kernels import register as kernels
 from oneop.authoring.keys import cache_keys
-from oneop.authoring.rules import batching, cuda_graphs, effects, independence, infer, sbp, vmap_rules
+from oneop.authoring.rules import (
+    batching,
+    cuda_graphs,
+    effects,
+    flop_formulas,
+    flops,
+    independence,
+    infer,
+    sbp,
+    vmap_rules,
+)
 from oneop.authoring.rules.sbp import Written as _Written
 from oneop.authoring.schema import parse_schema
 from oneop.errors import DuplicateOpError, RegistrationError
@@ -33,6 +43,7 @@ class _Options(TypedDict, total=False):
 
     infer: str | None
     sbp: str | Sequence[_Written] | None
+    flops: Callable[..., float] | None
     differentiable: bool
     any_strides: bool
     cpu_only: bool
@@ -59,6 +70,7 @@ def define(
     *,
     infer: str | None = None,
     sbp: str | Sequence[_Written] | None = None,
+    flops: Callable[..., float] | None = None,
     differentiable: bool = True,
     any_strides: bool = False,
     cpu_only: bool = False,
@@ -82,6 +94,8 @@ def define(
             `@op.register_infer`.
         sbp: signatures such as "S(0), B -> S(0)", or axes as in `infer`, where `infer` does not say them already.
             Otherwise write a function: `@op.register_sbp`.
+        flops: a function that counts the arithmetic operations of a call, `lambda x, w: 2 * x.numel() * w.shape[1]`. It
+            takes an `oneop.TensorSpec` for each input, by name those attributes it wants, and `out` for the outputs.
         differentiable: False for an op that has no gradient, and whose results need none.
         any_strides: kernels take inputs as they are; otherwise these arrive contiguous.
         cpu_only: calls on other devices are refused.
@@ -109,6 +123,7 @@ def define(
             text,
             infer=infer,
             sbp=sbp,
+            flops=flops,
             differentiable=differentiable,
             any_strides=any_strides,
             cpu_only=cpu_only,
@@ -153,6 +168,7 @@ def define_at(
     *,
     infer: str | None,
     sbp: str | Sequence[_Written] | None,
+    flops: Callable[..., float] | None = None,
     differentiable: bool,
     any_strides: bool,
     cpu_only: bool,
@@ -184,12 +200,14 @@ def define_at(
         op = replace(
             op, sbp_is_implied=False, sbp=_sbp.rule_of_written(parsed, [sbp] if isinstance(sbp, str) else sbp, source)
         )
+    if flops is not None:
+        op = replace(op, flops=_flops.from_function(parsed, flops, source))
     book.publish(book.Page(name=parsed.name, library=source.library, op=op))
     vmap_rules.forget_rule(parsed.name)
     return _refresh(parsed.name)
 
 
-_infer, _sbp = infer, sbp  # `define` has parameters of these names
+_infer, _sbp, _flops = infer, sbp, flops  # `define` has parameters of these names
 
 
 def _check_redefinition(page: book.Page, source: Source, text: str) -> None:
@@ -425,10 +443,12 @@ METHODS = [
     register_grad,
     register_jvp,
     register_vmap,
+    flop_formulas.flops,
 ]
 after_loading(_attach)
 after_defining(independence.forget_proofs)
 after_defining(batching.attach)
 after_defining(effects.declare)
 after_defining(cuda_graphs.declare)
+after_defining(flop_formulas.declare)
 cache_keys.install()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ class TensorSpec:
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    def numel(self) -> Size:
+        """Return the number of elements."""
+        return math.prod(self.shape)
 
     def like(self, *, shape: Iterable[Size] | None = None, dtype: torch.dtype | None = None) -> TensorSpec:
         """Return this spec with another shape or dtype."""

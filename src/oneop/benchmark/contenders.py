@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from oneop.benchmark.inspection import Inspector
+from oneop.benchmark.inspection import Inspector, Settings
 from oneop.benchmark.limits import copy_function, count_flops
 from oneop.benchmark.result import BACKWARD, FORWARD
 from oneop.benchmark.timing import Call, Contender
@@ -42,25 +42,28 @@ class Contest:
         return inspect.problem if isinstance(inspect, Inspector) else ""
 
 
-def forward_contest(case: Case) -> Contest:
+def forward_contest(case: Case, settings: Settings) -> Contest:
     """Return the call of the op, its reference, each kernel that takes the call, and a copy."""
     tensors = case.make()
     with torch.no_grad():
         results = case.run(case.make())
         sets = _sets(case)
-        calls: dict[str, Call | Contender] = {"op": _watched(case, sets, [case.bind(own) for own in sets])}
+        calls: dict[str, Call | Contender] = {"op": _watched(case, sets, [case.bind(own) for own in sets], settings)}
         matches: dict[str, bool] = {}
         expected: list[torch.Tensor] | None = None
         flops = 0
+        if case.subject.op.has_flops:
+            flops = case.subject.call.flops(*case.group(tensors), **case.attributes)
         if case.subject.hints.reference is not None:
             calls["reference"] = Contender(calls=tuple(case.bind_reference(own) for own in _sets(case)))
             expected = _by_reference(case, case.make())
             matches["op"] = _matches(case, expected, results)
-            flops = count_flops(case.bind_reference(case.make()))
+            flops = flops or count_flops(case.bind_reference(case.make()))
         for name, index, runs in _kernels(case, sets):
-            calls[name] = _watched(case, sets, runs)
+            calls[name] = _watched(case, sets, runs, settings)
             if expected is not None:
                 matches[name] = _matches(case, expected, results_of_kernel(case, index, case.make()))
+    settings.restore()  # the calls so far may have changed them already; each turn tells
     nbytes = sum(_nbytes(tensor) for tensor in (*tensors, *results))
     calls["copy"] = copy_function(nbytes, case.device)
     return Contest(direction=FORWARD, calls=calls, nbytes=nbytes, matches=matches, flops=flops)
@@ -87,7 +90,7 @@ def _is_inspected(case: Case) -> bool:
     return bool(case.tensors) and not case.subject.is_random and not any(a.is_mutable for a in case.subject.op.inputs)
 
 
-def _watched(case: Case, sets: list[list[torch.Tensor]], calls: Sequence[Call]) -> Contender:
+def _watched(case: Case, sets: list[list[torch.Tensor]], calls: Sequence[Call], settings: Settings) -> Contender:
     """Return calls whose results are compared, between turns, with what the reference, or the op on copies, gives."""
     if not _is_inspected(case):
         return Contender(calls=tuple(calls))
@@ -99,7 +102,7 @@ def _watched(case: Case, sets: list[list[torch.Tensor]], calls: Sequence[Call]) 
                 return case.run(copies)
             return _by_reference(case, copies)
 
-    inspector = Inspector(calls, sets, expected, functools.partial(_matches, case))
+    inspector = Inspector(calls, sets, expected, functools.partial(_matches, case), settings)
     return Contender(calls=tuple(calls), inspect=inspector)
 
 
@@ -123,33 +126,68 @@ def _kernels(case: Case, sets: Sequence[Sequence[torch.Tensor]]) -> list[tuple[s
     return kernels
 
 
-def backward_contest(case: Case) -> Contest | None:
+def backward_contest(case: Case, settings: Settings) -> Contest | None:
     """Return backward from results that are there, of the op and of its reference; None without gradients."""
     if case.subject.op.no_grad or not any(differentiable(case)) or any(a.is_mutable for a in case.subject.op.inputs):
         return None
-    call_of: dict[str, Callable[[list[torch.Tensor]], list[torch.Tensor]]] = {"op": case.run}
-    if case.subject.hints.reference is not None:
-        call_of["reference"] = functools.partial(call_reference, case)
-    calls: dict[str, Call] = {}
-    grads: dict[str, list[torch.Tensor]] = {}
-    nbytes = 0
-    for name, call in call_of.items():
+    runs: dict[str, _Backward] = {}
+    try:
+        runs["op"] = _Backward.of(case, case.run)
+        if case.subject.hints.reference is not None:
+            runs["reference"] = _Backward.of(case, functools.partial(call_reference, case))
+        other = runs.get("reference") or _Backward.of(case, case.run)
+    except (GradientNotFoundError, _NoResult):
+        return None
+    matches_case = functools.partial(_matches, case)
+    inspector = Inspector([runs["op"].call], [runs["op"].weights], other.grads, matches_case, settings)
+    is_inspected = _is_inspected(case) and all(grad is not None for grad in runs["op"].call())
+    calls: dict[str, Call | Contender] = {
+        "op": Contender(calls=(runs["op"].call,), inspect=inspector if is_inspected else None)
+    }
+    matches: dict[str, bool] = {}
+    if "reference" in runs:
+        calls["reference"] = other.call
+        matches["op"] = _matches(case, other.grads(other.weights), runs["op"].grads(other.weights))
+    calls["copy"] = copy_function(runs["op"].nbytes, case.device)
+    # What the backward ops declare; where none does, what torch counts in the reference.
+    flops = next(filter(None, (count_flops(run.call) for run in runs.values())), 0)
+    return Contest(direction=BACKWARD, calls=calls, nbytes=runs["op"].nbytes, matches=matches, flops=flops)
+
+
+class _NoResult(Exception):
+    """No result needs a gradient."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Backward:
+    """A call that was made, and its backward pass: `call` runs it with `weights`."""
+
+    nbytes: int  # of what it reads and writes, about
+    inputs: list[torch.Tensor]
+    results: list[torch.Tensor]
+    weights: list[torch.Tensor]
+    call: Callable[[], Sequence[torch.Tensor | None]]
+
+    @staticmethod
+    def of(case: Case, call: Callable[[list[torch.Tensor]], list[torch.Tensor]]) -> _Backward:
         tensors = [t.requires_grad_(flag) for t, flag in zip(case.make(), differentiable(case), strict=True)]
-        try:
-            results = [result for result in floating(call(tensors)) if result.requires_grad]
-        except GradientNotFoundError:
-            return None
+        results = [result for result in floating(call(tensors)) if result.requires_grad]
         if not results:
-            return None
-        inputs = [t for t in tensors if t.requires_grad]
+            raise _NoResult
+        inputs = [tensor for tensor in tensors if tensor.requires_grad]
         weights = [_weights(result) for result in results]
-        run = _bind_backward(results, inputs, weights)
-        calls[name] = run
-        grads[name] = [torch.zeros_like(t) if g is None else g for t, g in zip(inputs, run(), strict=True)]
-        nbytes = nbytes or sum(_nbytes(tensor) for tensor in (*tensors, *results, *inputs))
-    matches = {"op": _matches(case, grads["reference"], grads["op"])} if "reference" in grads else {}
-    calls["copy"] = copy_function(nbytes, case.device)
-    return Contest(direction=BACKWARD, calls=calls, nbytes=nbytes, matches=matches)
+        return _Backward(
+            nbytes=sum(_nbytes(tensor) for tensor in (*tensors, *results, *inputs)),
+            inputs=inputs,
+            results=results,
+            weights=weights,
+            call=_bind_backward(results, inputs, weights),
+        )
+
+    def grads(self, weights: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Return the gradients for these weights, zeros where there is none."""
+        grads = _bind_backward(self.results, self.inputs, [weight.clone() for weight in weights])()
+        return [torch.zeros_like(t) if grad is None else grad for t, grad in zip(self.inputs, grads, strict=True)]
 
 
 def _bind_backward(

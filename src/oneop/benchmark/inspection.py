@@ -35,17 +35,20 @@ class Inspector:
         sets: Sequence[Tensors],
         expected: Callable[[Tensors], Tensors],
         matches: Callable[[Tensors, Tensors], bool],
+        settings: Settings,
     ) -> None:
-        """Note the settings as they are before the first turn."""
+        """Start with nothing wrong."""
         self.problem = ""
         self._calls, self._sets, self._expected, self._matches = calls, sets, expected, matches
-        self._settings = _settings()
+        self._settings = settings
         self._turns, self._spent, self._started = 0, 0.0, time.monotonic()
 
     def __call__(self, index: int, result: Any) -> None:
         """Look at the result of the last call of a turn, which was that of set `index`."""
         results = [tensor.clone() for tensor in flat(result)]  # at once: a thread may still be at work
-        self._compare_settings()
+        changed = self._settings.restore()
+        if changed:
+            self.problem = self.problem or f"the op changes {changed} while it is measured"
         self._turns += 1
         now = time.monotonic()
         if self.problem or (self._turns > _ALWAYS and self._spent > _SHARE * (now - self._started)):
@@ -61,12 +64,23 @@ class Inspector:
         if not self.problem and not self._matches(self._expected(self._sets[index]), results):
             self.problem = problem
 
-    def _compare_settings(self) -> None:
-        for name, (value, restore) in _settings().items():
-            before, _ = self._settings[name]
+
+class Settings:
+    """What a kernel can change to the disadvantage of others, as it is before the op is first called."""
+
+    def __init__(self) -> None:
+        """Note it."""
+        self._before = _settings()
+
+    def restore(self) -> str:
+        """Put back what was changed; return the first of it, or ""."""
+        changed = ""
+        for name, (value, put_back) in _settings().items():
+            before, _ = self._before[name]
             if value != before:
-                restore(before)
-                self.problem = self.problem or f"the op changes {name} while it is measured"
+                put_back(before)
+                changed = changed or name
+        return changed
 
 
 def flat(result: Any) -> list[torch.Tensor]:
@@ -78,16 +92,18 @@ def flat(result: Any) -> list[torch.Tensor]:
 
 def _change(tensor: torch.Tensor) -> None:
     """Turn the elements between the first and the last around: cheap checks of what a tensor holds find it the same."""
+    if not tensor.is_floating_point():
+        return  # places and lengths must stay what they are
     with torch.no_grad():
-        values = tensor.reshape(-1)
-        if len(values) > 3 and tensor.is_contiguous():
+        values = tensor.view(-1) if tensor.is_contiguous() else tensor
+        if tensor.is_contiguous() and len(values) > 3:
             values[1:-1] = values[1:-1].flip(0)
-        elif values.is_floating_point():
+        else:
             tensor.mul_(0.5)
 
 
 def _settings() -> dict[str, tuple[Any, Callable[[Any], object]]]:
-    """Return what a kernel can change to the disadvantage of others, and how to put it back."""
+    """Return values, and how to put each back."""
     settings: dict[str, tuple[Any, Callable[[Any], object]]] = {
         "torch's number of threads": (torch.get_num_threads(), torch.set_num_threads),
         "torch's default dtype": (torch.get_default_dtype(), torch.set_default_dtype),

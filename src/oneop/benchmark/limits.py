@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import torch
 
@@ -25,8 +26,8 @@ def flops_per_second(device: str, dtype: torch.dtype = torch.float32, size: int 
     return 2 * size**3 / timing.median
 
 
-def count_flops(function: functools.partial[object]) -> int:
-    """Return the floating-point operations that torch counts in a call; it counts products, not elementwise ops."""
+def count_flops(function: Callable[[], object]) -> int:
+    """Return the operations that torch counts in a call: of its own ops products alone, of others what they declare."""
     from torch.utils.flop_counter import FlopCounterMode
 
     try:

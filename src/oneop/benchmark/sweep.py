@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.benchmark.contenders import Contest, backward_contest, forward_contest
+from oneop.benchmark.inspection import Settings
 from oneop.benchmark.limits import flops_per_second
 from oneop.benchmark.result import FORWARD, BenchResult, Row
 from oneop.benchmark.timing import measure
@@ -52,12 +53,13 @@ def bench(
     Raises:
         ArgumentError: no call could be found that the op takes, or none with this dtype.
     """
+    settings = Settings()
     subject = subject_of(op, Hints(reference=reference))
     domain = find_domain(subject, device, dtype)
     wanted = dtype or torch.float32
     choices = sorted(domain.choices, key=lambda choice: -choice.dtypes.count(wanted))
     rows: list[Row] = []
-    call_seconds = _call_seconds(domain, choices[0], min(sizes), seconds / 4)
+    call_seconds = _call_seconds(domain, choices[0], min(sizes), seconds / 4, settings)
     case: Case | None = None
     _check_memory(subject.name, max(sizes), wanted, device)
     for size in sizes:
@@ -66,7 +68,7 @@ def bench(
             continue
         if progress is not None:
             progress(f"{subject.name}: {case}")
-        for contest in (forward_contest(case), backward_contest(case)):
+        for contest in (forward_contest(case, settings), backward_contest(case, settings)):
             rows += [] if contest is None else _rows(case, contest, seconds)
     if case is None:
         raise ArgumentError(f'op "{subject.name}": no call of {", ".join(map(str, sizes))} elements could be made')
@@ -120,15 +122,16 @@ def _case(domain: Domain, choice: Choice, size: int) -> Case | None:
     return None
 
 
-def _call_seconds(domain: Domain, choice: Choice, least: int, seconds: float) -> dict[str, float]:
+def _call_seconds(domain: Domain, choice: Choice, least: int, seconds: float, settings: Settings) -> dict[str, float]:
     """Return by direction what a call of next to no elements takes; nothing if all calls have about `least` of them."""
     case = _case(domain, choice, 1)
     if case is None or _elements(case) * 10 > least:
         return {}
-    contests = [contest for contest in (forward_contest(case), backward_contest(case)) if contest is not None]
+    contests = (forward_contest(case, settings), backward_contest(case, settings))
     return {
         row.direction: row.minimum
         for contest in contests
+        if contest is not None
         for row in _rows(case, replace(contest, calls={"op": contest.calls["op"]}), seconds)
     }
 
@@ -159,7 +162,7 @@ def _rows(case: Case, contest: Contest, seconds: float) -> list[Row]:
             spread=timing.spread,
             matches=contest.matches.get(name),
             flops=0 if name == "copy" else contest.flops,
-            problem=contest.problem_of(name),
+            problem="" if contest.matches.get(name) is False else contest.problem_of(name),  # it is known already
         )
         for name, timing in timings.items()
     ]

@@ -91,7 +91,7 @@ def _table(name: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, r
 def _arguments(card: CardFacts) -> Iterator[str]:
     rows = [["input", str(arg)] for arg in card.op.inputs] + [["output", str(arg)] for arg in card.op.outputs]
     flags = [("not differentiable", card.op.no_grad), ("CPU only", card.op.cpu_only)]
-    flags += [("kernels take any strides", card.op.non_contiguous)]
+    flags += [("kernels take any strides", card.op.non_contiguous), ("counts its operations", card.op.has_flops)]
     rows += [["trait", text] for text, holds in flags if holds]
     yield from _table("arguments", ["", "name"], rows)
 

@@ -62,6 +62,7 @@ def coverage_of(op: OpDef) -> dict[str, Any]:
         "jvp": "registered" if forward else "composed" if composed and not op.grad else "none",
         "vmap": "rule" if has_rule(op.name) else "loop",
         "sbp": "declared" if op.has_sbp else "broadcast only",
+        "flops": "declared" if op.has_flops else "none",
         "certified": is_certified(op),
     }
 

@@ -132,6 +132,11 @@ class Host {
       const auto fn = verb == "sbp" ? Op()->get_sbp : Op()->infer_nd_sbp;
       const int32_t code = fn(Op()->self, call_->Frame(), &sink, &status);
       std::cout << "done " << code << "\n";
+    } else if (verb == "count") {
+      double operations = -1;
+      Status status;
+      const int32_t code = Op()->count_operations(Op()->self, call_->Frame(), &operations, &status);
+      std::cout << "count " << code << " " << operations << "\n";
     } else if (verb == "modify_inputs" || verb == "modify_outputs") {
       Modify(verb == "modify_inputs");
     } else {

@@ -126,7 +126,7 @@ def _dtypes(schema: Schema, wanted: Dtypes, source: Source) -> tuple[dict[str, t
 
 
 def _predicate(schema: Schema, when: Callable[..., Any], source: Source) -> Callable[..., bool]:
-    call = caller_of(when, taken_by(when, schema, "when", source, out=False))
+    call = caller_of(when, taken_by(when, schema, "when", source, out=False).attrs)
     return lambda raw, attrs: bool(call(group(schema.inputs, raw), attrs))
 
 

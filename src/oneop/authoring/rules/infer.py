@@ -34,7 +34,7 @@ class InferRule:
 def from_function(schema: Schema, function: Callable[..., Any], source: Source) -> InferRule:
     """Return the rule of an author's function, which takes specs in place of tensors."""
     taken = taken_by(function, schema, "infer", source, out=False)
-    return InferRule(function=caller_of(function, taken), source=source, attrs=taken.attrs)
+    return InferRule(function=caller_of(function, taken.attrs), source=source, attrs=taken.attrs)
 
 
 def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, SbpRule | None]:

@@ -164,6 +164,15 @@ class Op {
     static_cast<void>((AddSbp(signatures), ...));
     return *this;
   }
+  // How many arithmetic operations a call takes: a function of Infer&.
+  template <class F>
+  Op& flops(const F& function) {
+    static_assert(std::is_invocable_r_v<double, const F&, Infer&>,
+                  ".flops takes a function that returns a number: [](oneop::Infer& ctx) { ... }");
+    record_->flops = function;
+    record_->def.count_operations = &CountOperations;
+    return *this;
+  }
   Op& doc(const char* text) {
     record_->def.doc = text;
     return *this;

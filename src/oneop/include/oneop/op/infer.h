@@ -1,4 +1,4 @@
-// Inference: what the outputs of an op are.
+// Inference: what the outputs of an op are, and how many operations they take.
 #ifndef ONEOP_OP_INFER_H_
 #define ONEOP_OP_INFER_H_
 
@@ -10,26 +10,27 @@ ONEOP_OP_INTERFACE
 namespace oneop ONEOP_HIDDEN {
 namespace op {
 
-// What the function of .infer() sees: the inputs and attributes, and where to put the outputs.
+// What the function of .infer() sees: the inputs and attributes, and where to put the outputs. That
+// of .flops() can ask for the outputs too: they are known by then.
 class Infer {
  public:
-  explicit Infer(oneop_frame* frame) : frame_(frame) {}
+  explicit Infer(oneop_frame* frame, int side = sdk::kInput) : frame_(frame), side_(side) {}
 
   bool has(std::string_view name, int32_t index = 0) const {
-    return sdk::FindTensor(frame_, name, index, sdk::kInput) >= 0;
+    return sdk::FindTensor(frame_, name, index, side_) >= 0;
   }
   int32_t count(std::string_view name) const {
-    const oneop_arg* arg = sdk::FindArg(frame_, name, sdk::kInput);
+    const oneop_arg* arg = sdk::FindArg(frame_, name, side_);
     return arg == nullptr ? 0 : arg->count;
   }
   ::oneflow::Shape shape(std::string_view name, int32_t index = 0) const {
-    const oneop_tensor& tensor = Input(name, index);
+    const oneop_tensor& tensor = Known(name, index);
     return ::oneflow::Shape(tensor.shape, tensor.shape + tensor.ndim);
   }
-  int64_t dim(std::string_view name) const { return Input(name, 0).ndim; }
+  int64_t dim(std::string_view name) const { return Known(name, 0).ndim; }
   // Of an axis, counted from the end where it is negative.
   int64_t size(std::string_view name, int64_t axis) const {
-    const oneop_tensor& tensor = Input(name, 0);
+    const oneop_tensor& tensor = Known(name, 0);
     const int64_t from_front = axis < 0 ? axis + tensor.ndim : axis;
     if (from_front < 0 || from_front >= tensor.ndim) {
       Refuse({"there is no axis ", sdk::Digits(axis), " in \"", name, "\" of shape ",
@@ -38,7 +39,7 @@ class Infer {
     return tensor.shape[from_front];
   }
   ::oneflow::DataType dtype(std::string_view name) const {
-    return static_cast<::oneflow::DataType>(Input(name, 0).dtype);
+    return static_cast<::oneflow::DataType>(Known(name, 0).dtype);
   }
   template <class T>
   T attr(std::string_view name) const {
@@ -68,13 +69,14 @@ class Infer {
   }
 
  private:
-  const oneop_tensor& Input(std::string_view name, int32_t index) const {
-    return *sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, sdk::kInput));
+  const oneop_tensor& Known(std::string_view name, int32_t index) const {
+    return *sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, side_));
   }
   oneop_tensor* Output(std::string_view name, int32_t index) const {
     return sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, sdk::kOutput));
   }
   oneop_frame* frame_;
+  int side_;
 };
 
 // Inputs that were not given are skipped.
@@ -159,6 +161,18 @@ ONEOP_COLD inline int32_t InferOutputs(void* self, oneop_frame* frame, oneop_sta
       }
     }
     PutDtypes(record, frame);
+    return ONEOP_OK;
+  } catch (...) {
+    return sdk::ReportCurrentException(frame, status, {record.place.file, record.place.line});
+  }
+}
+
+ONEOP_COLD inline int32_t CountOperations(void* self, oneop_frame* frame, double* operations,
+                                          oneop_status* status) {
+  const OpRecord& record = *static_cast<OpRecord*>(self);
+  try {
+    Infer context(frame, sdk::kEither);
+    *operations = record.flops(context);
     return ONEOP_OK;
   } catch (...) {
     return sdk::ReportCurrentException(frame, status, {record.place.file, record.place.line});

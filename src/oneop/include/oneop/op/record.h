@@ -43,6 +43,7 @@ struct OpRecord {
   bool is_rows = false;
   const AxesRule* axes = nullptr;
   sdk::KeptFn<void(Infer&)> infer;
+  sdk::KeptFn<double(Infer&)> flops;
   const DtypeRule* dtypes = nullptr;
   const SbpRule* sbp = nullptr;
   const char* gradient_text = nullptr;

@@ -3,6 +3,7 @@
 #pragma implementation "attr_value.h"
 #pragma implementation "batch_axis_context.h"
 #pragma implementation "check.h"
+#pragma implementation "compute_complexity_fn_context.h"
 #pragma implementation "context.h"
 #pragma implementation "cuda_util.h"
 #pragma implementation "data_type.h"

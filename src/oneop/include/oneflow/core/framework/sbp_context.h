@@ -254,7 +254,6 @@ using InferParallelDistributionFnContext = InferNdSbpFnContext;  // as 0.4 calls
 class InferSbpSignatureFnContext;
 class InferOutputBlobTimeShapeFnContext;
 class BatchAxisContext;
-class ComputeComplexityFnContext;
 class GetNdSbpSignatureListContext;
 
 }  // namespace user_op

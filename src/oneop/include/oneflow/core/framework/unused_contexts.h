@@ -1,6 +1,6 @@
-// Contexts of functions that the registry accepts and does not keep: time shapes, costs and
-// lists of signatures speak to OneFlow's scheduler. They are whole classes, so that what
-// authors write about them compiles and links.
+// Contexts of functions that the registry accepts and does not keep: time shapes and lists of
+// signatures speak to OneFlow's scheduler. They are whole classes, so that what authors write about
+// them compiles and links.
 #ifndef ONEFLOW_CORE_FRAMEWORK_UNUSED_CONTEXTS_H_
 #define ONEFLOW_CORE_FRAMEWORK_UNUSED_CONTEXTS_H_
 
@@ -29,17 +29,6 @@ class InferOutputBlobTimeShapeFnContext : public UnusedContext {
     return *Of<Shape>(name, index, 1);
   }
   Shape* mut_output_blob_time_shape() { return &Keep<Shape>(&frame_->num_outputs); }
-};
-
-class ComputeComplexityFnContext : public UnusedContext {
- public:
-  using UnusedContext::UnusedContext;
-  bool IsDynamic4ArgNameAndIndex(std::string_view n, int32_t i) const {
-    return KeptDesc(LogicalTensor(::oneop::sdk::NeedTensor(frame_, n, i))).is_dynamic();
-  }
-  const NdSbpSignature* GetNdSbpSignature() const {
-    return &Keep<NdSbpSignature>(&frame_->num_outputs);
-  }
 };
 
 class InferSbpSignatureFnContext : public UnusedContext {

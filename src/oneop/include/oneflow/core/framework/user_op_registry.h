@@ -2,6 +2,7 @@
 #ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
 #define ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
 
+#include "oneflow/core/framework/compute_complexity_fn_context.h"
 #include "oneflow/core/framework/infer_util.h"
 #include "oneflow/core/framework/sbp_context.h"
 #include "oneop/sdk/function.h"
@@ -191,6 +192,12 @@ class OpRegistry {
     def_.infer_nd_sbp = &InferNdSbp<>;
     return *this;
   }
+  template <class F = Maybe<double> (*)(ComputeComplexityFnContext*)>
+  OpRegistry& SetComputeComplexityFn(const F& fn) {
+    count_operations_ = fn;
+    def_.count_operations = &CountOperations<>;
+    return *this;
+  }
   template <class F>
   OpRegistry& SetInputArgModifyFn(const F& fn) {
     modify_inputs_ = fn;
@@ -216,7 +223,6 @@ class OpRegistry {
   ONEOP_IGNORED(SetDeviceInferFn)
   ONEOP_IGNORED(SetOutputBlobTimeShapeInferFn)
   ONEOP_IGNORED(SetBatchAxisInferFn)
-  ONEOP_IGNORED(SetComputeComplexityFn)
   ONEOP_IGNORED(SetGetNdSbpSignatureListFn)
   ONEOP_IGNORED(SetEnumerateNdSbpSignaturesFn)
   ONEOP_IGNORED(SetDumpNdSbpSignatureForOpConfFn)
@@ -331,6 +337,22 @@ class OpRegistry {
       return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
     }
   }
+  template <class = void>
+  ONEOP_COLD static int32_t CountOperations(void* self, oneop_frame* frame, double* operations,
+                                            oneop_status* status) {
+    OpRegistry* me = static_cast<OpRegistry*>(self);
+    try {
+      ComputeComplexityFnContext ctx(frame);
+      const Maybe<double> count = me->count_operations_(&ctx);
+      if (!count.IsOk()) {
+        ::oneop::sdk::Throw(count.error());
+      }
+      *operations = count.OneopTake();
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
+  }
   template <class Get, ModifyFn<Get> OpRegistry::* kFn>
   ONEOP_COLD static int32_t Modify(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers,
                                    oneop_status* status) {
@@ -361,6 +383,7 @@ class OpRegistry {
   ::oneop::sdk::KeptFn<Maybe<void>(const UserOpDefWrapper&, const UserOpConfWrapper&)> check_attrs_;
   ::oneop::sdk::KeptFn<Maybe<void>(SbpContext*)> get_sbp_;
   ::oneop::sdk::KeptFn<Maybe<void>(InferNdSbpFnContext*)> infer_nd_sbp_;
+  ::oneop::sdk::KeptFn<Maybe<double>(ComputeComplexityFnContext*)> count_operations_;
   ModifyFn<GetInputArgModifier> modify_inputs_;
   ModifyFn<GetOutputArgModifier> modify_outputs_;
 };
