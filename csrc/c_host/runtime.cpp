@@ -16,8 +16,8 @@
 #include "c_host/threads.h"
 #include "engine/ops/abi_read.h"
 #include "engine/ops/error.h"
+#include "engine/ops/host.h"
 #include "engine/ops/registry.h"
-#include "engine/ops/requirement.h"
 
 struct oneop_plan {
   oneop::CallPlan plan;

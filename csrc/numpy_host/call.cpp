@@ -6,7 +6,7 @@
 #include "c_host/run.h"
 #include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
-#include "engine/ops/requirement.h"
+#include "engine/ops/host.h"
 #include "interpreter/objects.h"
 
 namespace oneop {

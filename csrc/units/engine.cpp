@@ -13,7 +13,6 @@
 #include "engine/ops/plugin.cpp"
 #include "engine/ops/record.cpp"
 #include "engine/ops/registry.cpp"
-#include "engine/ops/requirement.cpp"
 #include "engine/ops/values.cpp"
 #include "engine/plans/cost.cpp"
 #include "engine/plans/grad_blobs.cpp"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from oneop.jobs.training.variables import get_variable as get_variable
     from oneop.jobs.training.variables import watch as watch
     from oneop.jobs.training.variables import watch_diff as watch_diff
-    from oneop.requirement import require as require
+    from oneop.runtime.requirement import require as require
     from oneop.sharding.explanation import explain_sharding as explain_sharding
     from oneop.sharding.explicit import explicit_redistribution as explicit_redistribution
     from oneop.sharding.words import global_tensor as global_tensor
@@ -56,7 +56,7 @@ _WITHOUT_TORCH = {
     "build": "_build.library:build",
     "jax": "jax",
     "numpy": "numpy",
-    "require": "requirement:require",
+    "require": "runtime.requirement:require",
 }
 
 #: Names that are imported when they are first used, because what they need takes time to import.

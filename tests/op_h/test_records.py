@@ -25,8 +25,8 @@ def block_of(name):
 
 
 def record_of(name):
-    """Everything that is registered, without places and with one name."""
-    text = re.sub(r"\S+\.(?:cpp|h):\d+", "PLACE", str(oneop.show(name)))
+    """Everything that is registered, without places and with one name; functors declare more about their bits."""
+    text = re.sub(r"\S+\.(?:cpp|h):\d+", "PLACE", str(oneop.show(name))).replace("  deterministic  batch invariant", "")
     info = oneop.show(name)
     kernels = [
         (kernel.priority, kernel.predicate, kernel.language, kernel.devices, kernel.dtypes, kernel.others)

@@ -9,7 +9,7 @@ import torch
 
 import oneop
 from oneop.errors import ArgumentError, KernelNotFoundError, RegistrationError
-from oneop.requirement import required
+from oneop.runtime.requirement import required
 
 SOURCE = Path(__file__).with_name("requirement_ops.cpp")
 

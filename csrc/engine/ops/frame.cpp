@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/ops/error.h"
-#include "engine/ops/host.h"
 
 namespace oneop {
 namespace {

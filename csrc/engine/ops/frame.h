@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/ops/defs.h"
-#include "engine/ops/requirement.h"
+#include "engine/ops/host.h"
 #include "engine/ops/tensor_meta.h"
 
 namespace oneop {

@@ -35,6 +35,19 @@ class FrameworkCall {
   virtual std::vector<TensorMeta> infer(const std::vector<const TensorMeta*>& inputs) const = 0;
 };
 
+// What the program asks of every kernel (oneop.require). It holds for the whole process: a backward
+// pass runs on threads that its program never saw.
+//
+// The low bits are those of the ABI, ONEOP_REQUIRE_..., which only kernels that declare the
+// property give. The others are for torch.use_deterministic_algorithms, which asks less: a kernel
+// that says nothing is taken for deterministic, as torch takes its own.
+constexpr uint32_t kAvoidNondeterministic = 1u << 16;
+constexpr uint32_t kWarnOnly = 1u << 17;  // rather than refuse the call; only with the one above
+uint32_t required();
+void set_required(uint32_t bits);
+// What kernels are shown of it, in oneop_frame.required.
+uint32_t shown_to_kernels(uint32_t required);
+
 class Host {
  public:
   virtual ~Host() = default;

@@ -5,7 +5,6 @@
 
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
-#include "engine/ops/requirement.h"
 
 namespace oneop {
 namespace {
@@ -167,6 +166,23 @@ Error no_kernel(const OpRecord& record, const Frame& frame, const std::vector<Ro
 }
 
 }  // namespace
+
+std::string requirement_missed(const KernelDef& kernel, uint32_t required) {
+  const auto misses = [&](uint32_t requirement, uint32_t flag) {
+    return (required & requirement) != 0 && (kernel.flags & flag) == 0;
+  };
+  if (misses(ONEOP_REQUIRE_DETERMINISTIC, ONEOP_KERNEL_DETERMINISTIC)) {
+    return "is not declared deterministic";
+  }
+  if (misses(ONEOP_REQUIRE_BATCH_INVARIANT, ONEOP_KERNEL_BATCH_INVARIANT)) {
+    return "is not declared batch invariant";
+  }
+  if ((required & kAvoidNondeterministic) != 0 &&
+      (kernel.flags & ONEOP_KERNEL_NONDETERMINISTIC) != 0) {
+    return "is declared nondeterministic";
+  }
+  return "";
+}
 
 std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame,
                                                uint32_t required) {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engine/ops/record.h"
 
 namespace oneop {
 
-// The kernel for this frame: predicate, what is required (requirement.h), then priority. None or a
+// Why the kernel may not run, as the end of "it ..."; empty: it gives what is required (host.h).
+std::string requirement_missed(const KernelDef& kernel, uint32_t required);
+
+// The kernel for this frame: predicate, what is required, then priority. None or a
 // tie throws with every candidate.
 std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame,
                                                uint32_t required);

@@ -3,7 +3,7 @@
 
 #include <torch/csrc/Dtype.h>
 
-#include "engine/ops/requirement.h"
+#include "engine/plans/match.h"
 #include "python/calls/python_attr.h"
 #include "python/kernels/python_spec.h"
 #include "torch_host/calls/calls.h"

@@ -3,8 +3,8 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "engine/ops/functions.h"
+#include "engine/ops/host.h"
 #include "engine/ops/plugin.h"
-#include "engine/ops/requirement.h"
 #include "engine/plans/cost.h"
 #include "engine/plans/sbp.h"
 #include "python/calls/call_entry.h"

@@ -14,7 +14,7 @@
 
 #include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
-#include "engine/ops/requirement.h"
+#include "engine/ops/host.h"
 #include "torch_host/ops/torch_types.h"
 
 namespace oneop {

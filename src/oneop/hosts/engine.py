@@ -11,8 +11,8 @@ from typing import Any
 
 from oneop._build.library import Library
 from oneop.errors import ArgumentError, LoadError, described
-from oneop.requirement import follow
 from oneop.runtime.library_file import check_file, copy_file, read_file
+from oneop.runtime.requirement import follow
 
 #: Kinds of entries of SBP signatures, as in oneop/abi.h.
 SPLIT, BROADCAST, PARTIAL_SUM = 1, 2, 3

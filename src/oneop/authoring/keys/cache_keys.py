@@ -28,9 +28,9 @@ import torch
 from oneop.authoring.keys.captures import captured, guard_captured, used_by_kernels
 from oneop.authoring.keys.guards import change_revisions, guard_cached, guard_op, revisions
 from oneop.authoring.keys.identity import identity_of, identity_of_all
-from oneop.requirement import follow, required
 from oneop.runtime.after_import import after_import
 from oneop.runtime.core import after_defining, after_loading, core
+from oneop.runtime.requirement import follow, required
 from oneop.runtime.traced_calls import trace_hooks
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 
 from oneop.errors import KernelNotFoundError, OneopError
-from oneop.requirement import require
+from oneop.runtime.requirement import require
 from oneop.sbp import BROADCAST, SPLIT, Sbp
 from oneop.signatures import declared_signatures
 from oneop.testing.case import Case, Restriction, make_case

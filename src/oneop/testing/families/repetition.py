@@ -15,7 +15,7 @@ from dataclasses import replace
 import torch
 
 from oneop.errors import KernelNotFoundError
-from oneop.requirement import require
+from oneop.runtime.requirement import require
 from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_same, same_bits
 from oneop.testing.domain.probe import usual_attrs
