@@ -34,7 +34,7 @@ def problem(result):
 
 
 WRONG = "a result was wrong while the time was measured"
-STALE = "after values changed in place the result is that of other values"
+STALE = "after values changed in place the op gives what it gave before"
 
 
 @pytest.mark.parametrize("size", [10, 1000, 300_000])

@@ -57,7 +57,7 @@ class Inspector:
         for tensor in self._sets[index]:
             _change(tensor)
         results = [tensor.clone() for tensor in flat(self._calls[index]())]
-        self._compare(index, results, "after values changed in place the result is that of other values")
+        self._compare(index, results, "after values changed in place the op gives what it gave before")
         self._spent += time.monotonic() - now
 
     def _compare(self, index: int, results: Tensors, problem: str) -> None:
