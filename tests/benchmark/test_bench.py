@@ -123,6 +123,11 @@ def test_times_have_a_unit():
     assert time_text(999.9e-6) == "1 ms"
 
 
+def test_a_device_without_kernels(op):
+    with pytest.raises(ArgumentError, match='op "bench_square": has no kernel for cuda\n  expected one of: cpu'):
+        bench(op, device="cuda")
+
+
 def test_every_output_is_compared():
     op = oneop.define("bench_two(Tensor x) -> (Tensor y, Tensor z)", infer="elementwise", differentiable=False)
     op.register_kernel("cpu", dtypes=torch.float32)(lambda x: (x + 1, x + 2))

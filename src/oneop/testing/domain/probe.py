@@ -70,6 +70,13 @@ def find_domain(subject: Subject, device: str = "cpu", dtype: torch.dtype | None
 
     Raises `ArgumentError` if no call that it takes could be found.
     """
+    if subject.op.kernels and not subject.kernels(device):
+        devices = sorted({kernel.device for kernel in subject.op.kernels})
+        raise ArgumentError(
+            f'op "{subject.name}": has no kernel for {device}\n'
+            f"  expected one of: {', '.join(devices)}\n"
+            f"  defined at {subject.op.source}"
+        )
     probe = _Probe(subject, device, dtype)
     attrs, base = probe.attributes()
     choices: dict[tuple[tuple[int, ...], tuple[torch.dtype, ...]], Choice] = {}
