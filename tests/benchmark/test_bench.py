@@ -69,6 +69,12 @@ def test_16_bits_match_a_reference_of_several_ops(dtype):
     assert not bench(op, reference=lambda x: op(x).float(), sizes=(1000,), dtype=dtype, seconds=0.01).ok
 
 
+def test_16_bits_against_itself():
+    op = oneop.define("bench_narrow(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
+    op.register_kernel("cpu", language="torch", dtypes=(torch.bfloat16, torch.float32))(lambda x: x * 2)
+    assert bench(op, reference=op, sizes=(100,), dtype=torch.bfloat16, seconds=0.01).ok
+
+
 def test_products_count_operations():
     op = oneop.define("bench_mm(Tensor x, Tensor w) -> Tensor y", infer="a k, k b -> a b", differentiable=False)
     op.register_kernel("cpu", dtypes=torch.float32)(lambda x, w: x @ w)

@@ -37,6 +37,9 @@ REGISTER_USER_OP("rq_fast_only")
     .NoGrad();
 REGISTER_USER_KERNEL("rq_fast_only").SetCreateFn<Says<9>>().SetDeterministic(false);
 
+REGISTER_USER_OP("rq_silent").Input("x").Output("y").SetTensorDescInferFn(InferLikeInput).NoGrad();
+REGISTER_USER_KERNEL("rq_silent").SetCreateFn<Says<8>>();
+
 // Counts its calls. State lives on when the requirement changes.
 class Count final : public user_op::OpKernelState {
  public:
@@ -89,3 +92,12 @@ OP("rq_sum(Tensor x) -> Tensor y")
     .infer("... [n] -> ...")
     .no_grad()
     .rows<float>([](auto x, auto y) { y[0] = oneop::sum(x); });
+
+// Each declaration is for the kernels before it that have none.
+OP("rq_several(Tensor x) -> Tensor y")
+    .same_shape()
+    .no_grad()
+    .kernel<double>([](oneop::View<const double>, oneop::View<double>) {})
+    .nondeterministic()
+    .kernel<float>([](oneop::View<const float>, oneop::View<float>) {})
+    .deterministic();

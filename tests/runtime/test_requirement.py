@@ -9,6 +9,7 @@ import torch
 
 import oneop
 from oneop.errors import ArgumentError, KernelNotFoundError, RegistrationError
+from oneop.runtime import requirement
 from oneop.runtime.requirement import required
 
 SOURCE = Path(__file__).with_name("requirement_ops.cpp")
@@ -55,6 +56,56 @@ def test_it_holds_from_the_call_on_without_a_block():
     assert ran() == 3
 
 
+def test_blocks_of_threads_end_in_any_order():
+    first_in, second_in, first_out, results = *(threading.Event() for _ in range(3)), []
+
+    def first():
+        with oneop.require(deterministic=True):
+            first_in.set()
+            second_in.wait(60)
+        first_out.set()
+
+    def second():
+        first_in.wait(60)
+        with oneop.require(deterministic=True):
+            second_in.set()
+            first_out.wait(60)
+            results.append(ran())
+
+    threads = [threading.Thread(target=function) for function in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [1] and ran() == 3 and required() == 0
+
+
+def test_an_object_begins_several_blocks():
+    twice = oneop.require(deterministic=True)
+    for _ in range(2):
+        with twice:
+            assert ran() == 1
+            with twice:
+                assert ran() == 1
+            assert ran() == 1
+        assert ran() == 3
+
+
+def test_as_a_decorator():
+    @oneop.require(deterministic=True)
+    def called(name, *, plus):
+        return ran(name) + plus
+
+    assert ran() == 3 and called("rq_ranked", plus=10) == 11 and ran() == 3 and called.__name__ == "called"
+
+
+def test_calls_in_a_loop_keep_nothing():
+    for _ in range(100):
+        oneop.require(deterministic=True)
+        oneop.require(batch_invariant=False)
+    assert ran() == 1 and len(requirement._wishes) < 4
+
+
 def test_an_exception_ends_it_too():
     with pytest.raises(ZeroDivisionError), oneop.require(deterministic=True):
         1 / 0  # noqa: B018
@@ -85,8 +136,9 @@ def test_refused_where_no_kernel_gives_it():
     assert (
         'no kernel of op "rq_fast_only" gives what is required\n  in force: oneop.require(deterministic=True)' in text
     )
-    assert "x: float32[1] -> y: float32[1]" in text and "it is not declared deterministic" in text
-    assert "declare what holds: register_kernel(..., deterministic=True)" in text
+    assert "x: float32[1] -> y: float32[1]" in text
+    assert "declare what holds: register_kernel(..., deterministic=True, batch_invariant=True)" in text
+    assert "it is declared nondeterministic" in text and "batch_invariant=True)" in text
     assert f"{SOURCE.name}:" in text and len(text.splitlines()) < 12
     with (
         oneop.require(batch_invariant=True),
@@ -98,8 +150,12 @@ def test_refused_where_no_kernel_gives_it():
         ran("rq_fast_only")
     assert ran() == 2
     both = r"in force: oneop.require\(deterministic=True, batch_invariant=True\) and torch"
-    with oneop.require(deterministic=True, batch_invariant=True), pytest.raises(KernelNotFoundError, match=both):
-        ran("rq_fast_only")
+    with oneop.require(deterministic=True, batch_invariant=True):
+        with pytest.raises(KernelNotFoundError, match=both):
+            ran("rq_fast_only")
+        lacks = "it is not declared deterministic, and is not declared batch invariant"
+        with pytest.raises(KernelNotFoundError, match=lacks):
+            ran("rq_silent")
 
 
 def test_torch_may_only_warn():
@@ -206,6 +262,11 @@ def test_functors_declare_themselves():
         "rq_twice_grad": (False, False),
         "rq_asks": (True, True),
     }
+
+
+def test_a_declaration_is_for_those_that_have_none():
+    kernels = oneop.get_op("rq_several").kernels
+    assert {kernel.dtype: kernel.deterministic for kernel in kernels} == {"float64": False, "float32": True}
 
 
 def test_the_numpy_host_follows(library):

@@ -57,6 +57,27 @@ def test_rows_that_do_not(axes):
     assert result.status == "passed" and result.cases > 4, result
 
 
+def test_rows_that_depend_on_where_they_are():
+    def kernel(x):
+        place = x.__array_interface__["data"][0] // 16 % 2
+        return np.add.accumulate(x[:, :: -1 if place else 1], axis=1)[:, -1]
+
+    assert outcome(rows("bi_place", kernel, batch_invariant=True), "batch invariance").status == "failed"
+
+
+def test_only_large_batches():
+    def kernel(x):
+        return np.add.accumulate(x[:, :: -1 if len(x) > 1000 else 1], axis=1)[:, -1]
+
+    assert outcome(rows("bi_large", kernel, batch_invariant=True), "batch invariance").status == "failed"
+
+
+def test_a_random_op_that_is_deterministic():
+    op = oneop.define("di_drawn(Tensor x) -> Tensor y", infer="elementwise", random=True, differentiable=False)
+    op.register_kernel("cpu", language="torch", deterministic=True)(lambda x: torch.rand_like(x))
+    assert outcome(op, "determinism").status == "passed"
+
+
 def test_undeclared_is_told_and_no_failure():
     result = outcome(rows("bi_undeclared", by_blocks), "batch invariance")
     assert (result.status, result.note) == ("skipped", "does not hold bit by bit; no kernel declares it")

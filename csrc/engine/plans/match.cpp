@@ -126,8 +126,9 @@ Error withheld(const OpRecord& record, const Frame& frame, const std::vector<Row
                "no kernel of op " + in_quotes(record.op->name) +
                    " gives what is required\n  in force: " + requirement_text(required) + "\n  " +
                    frame.call_text() + "\n  registered kernels:" + table(misses) +
-                   "\n  declare what holds: register_kernel(..., deterministic=True), in C++ "
-                   ".SetDeterministic(), in oneop/op.h .deterministic()\n  oneop check proves it");
+                   "\n  declare what holds: register_kernel(..., deterministic=True, "
+                   "batch_invariant=True)\n  in C++ .SetDeterministic().SetBatchInvariant(), in "
+                   "oneop/op.h .deterministic().batch_invariant(); oneop check proves it");
 }
 
 // For torch's warn_only. Once for each kernel that is chosen for a new kind of call.
@@ -168,20 +169,19 @@ Error no_kernel(const OpRecord& record, const Frame& frame, const std::vector<Ro
 }  // namespace
 
 std::string requirement_missed(const KernelDef& kernel, uint32_t required) {
-  const auto misses = [&](uint32_t requirement, uint32_t flag) {
-    return (required & requirement) != 0 && (kernel.flags & flag) == 0;
-  };
-  if (misses(ONEOP_REQUIRE_DETERMINISTIC, ONEOP_KERNEL_DETERMINISTIC)) {
-    return "is not declared deterministic";
+  const bool wants_deterministic = (required & ONEOP_REQUIRE_DETERMINISTIC) != 0;
+  const bool is_refused = wants_deterministic || (required & kAvoidNondeterministic) != 0;
+  std::string missed;
+  if (is_refused && (kernel.flags & ONEOP_KERNEL_NONDETERMINISTIC) != 0) {
+    missed = "is declared nondeterministic";
+  } else if (wants_deterministic && (kernel.flags & ONEOP_KERNEL_DETERMINISTIC) == 0) {
+    missed = "is not declared deterministic";
   }
-  if (misses(ONEOP_REQUIRE_BATCH_INVARIANT, ONEOP_KERNEL_BATCH_INVARIANT)) {
-    return "is not declared batch invariant";
+  if ((required & ONEOP_REQUIRE_BATCH_INVARIANT) != 0 &&
+      (kernel.flags & ONEOP_KERNEL_BATCH_INVARIANT) == 0) {
+    missed += std::string(missed.empty() ? "" : ", and ") + "is not declared batch invariant";
   }
-  if ((required & kAvoidNondeterministic) != 0 &&
-      (kernel.flags & ONEOP_KERNEL_NONDETERMINISTIC) != 0) {
-    return "is declared nondeterministic";
-  }
-  return "";
+  return missed;
 }
 
 std::shared_ptr<const KernelDef> choose_kernel(const OpRecord& record, Frame* frame,

@@ -9,6 +9,7 @@ what a call on other tensors gives, values change in place between turns, and se
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,6 +42,7 @@ class Inspector:
         self.problem = ""
         self._calls, self._sets, self._expected, self._matches = calls, sets, expected, matches
         self._settings = settings
+        self._random = random.Random(0)
         self._turns, self._spent, self._started = 0, 0.0, time.monotonic()
 
     def __call__(self, index: int, result: Any) -> None:
@@ -55,9 +57,9 @@ class Inspector:
             return
         self._compare(index, results, "a result was wrong while the time was measured")
         for tensor in self._sets[index]:
-            _change(tensor)
+            _change(tensor, self._random)
         results = [tensor.clone() for tensor in flat(self._calls[index]())]
-        self._compare(index, results, "after values changed in place the op gives what it gave before")
+        self._compare(index, results, "a result is wrong after values changed in place")
         self._spent += time.monotonic() - now
 
     def _compare(self, index: int, results: Tensors, problem: str) -> None:
@@ -90,16 +92,22 @@ def flat(result: Any) -> list[torch.Tensor]:
     return [tensor for item in result or () for tensor in flat(item)] if isinstance(result, (tuple, list)) else []
 
 
-def _change(tensor: torch.Tensor) -> None:
-    """Turn the elements between the first and the last around: cheap checks of what a tensor holds find it the same."""
+def _change(tensor: torch.Tensor, draw: random.Random) -> None:
+    """Change values so that a cheap look finds the same ones: all but the first and the last, or a single one.
+
+    What a kernel compares is not known. Turned around, the sum is as before; of one element, almost all others are.
+    """
     if not tensor.is_floating_point():
         return  # places and lengths must stay what they are
     with torch.no_grad():
         values = tensor.view(-1) if tensor.is_contiguous() else tensor
-        if tensor.is_contiguous() and len(values) > 3:
-            values[1:-1] = values[1:-1].flip(0)
-        else:
+        if not tensor.is_contiguous() or len(values) <= 3:
             tensor.mul_(0.5)
+        elif draw.random() < 0.5:
+            values[1:-1] = values[1:-1].flip(0)
+        else:  # the value that is farthest off among some: it is one that the op takes
+            place, others = draw.randrange(len(values)), [draw.randrange(len(values)) for _ in range(16)]
+            values[place] = values[max(others, key=lambda other: abs(float(values[other]) - float(values[place])))]
 
 
 def _settings() -> dict[str, tuple[Any, Callable[[Any], object]]]:
@@ -107,6 +115,11 @@ def _settings() -> dict[str, tuple[Any, Callable[[Any], object]]]:
     settings: dict[str, tuple[Any, Callable[[Any], object]]] = {
         "torch's number of threads": (torch.get_num_threads(), torch.set_num_threads),
         "torch's default dtype": (torch.get_default_dtype(), torch.set_default_dtype),
+        "torch's precision of float32 products": (
+            torch.get_float32_matmul_precision(),
+            torch.set_float32_matmul_precision,
+        ),
+        "how denormal numbers are taken": (_flushes_denormals(), torch.set_flush_denormal),
         "the clock": (timing.clock, _set_clock),
         "time.perf_counter": (time.perf_counter, _set_perf_counter),
     }
@@ -114,6 +127,10 @@ def _settings() -> dict[str, tuple[Any, Callable[[Any], object]]]:
         processors = frozenset(os.sched_getaffinity(0))
         settings["the processors of the process"] = (processors, lambda before: os.sched_setaffinity(0, before))
     return settings
+
+
+def _flushes_denormals() -> bool:
+    return bool((torch.tensor([5e-324], dtype=torch.float64) * 1.0).item() == 0.0)
 
 
 def _set_clock(clock: Callable[[], float]) -> None:

@@ -28,7 +28,9 @@ def loading_lines(subject: Subject) -> list[str]:
 def lines_for_file(path: Path) -> list[str]:
     """Return lines that run a file as it was run here: as a module if it was imported, else as a program."""
     for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) == str(path) and name != "__main__" and not name.startswith("oneop_"):
+        if getattr(module, "__file__", None) != str(path) or name in ("__main__", "__mp_main__"):
+            continue
+        if not name.startswith("oneop_"):
             depth = len(name.split(".")) + (path.name == "__init__.py")
             return [f'import sys; sys.path.insert(0, "{path.parents[depth - 1]}"); import {name}']
     return [f'import runpy; runpy.run_path("{path}")']

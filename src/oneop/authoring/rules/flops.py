@@ -11,7 +11,7 @@ from typing import Any
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import RawSpec, group
-from oneop.errors import CheckError, described
+from oneop.errors import CheckError, RegistrationError, described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,10 @@ class FlopsRule:
 
 def from_function(schema: Schema, function: Callable[..., Any], caller: Source) -> FlopsRule:
     """Return the rule of a function that takes specs in place of tensors, and `out` for those of the outputs."""
+    if not callable(function):
+        raise RegistrationError(
+            f'op "{schema.name}": flops is a function of shapes that counts, found {described(function)}\n  at {caller}'
+        )
     source = source_of(function, caller)
     taken = taken_by(function, schema, "flops", source)
     names = (*taken.attrs, "out") if taken.out else taken.attrs

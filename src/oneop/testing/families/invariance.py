@@ -16,10 +16,12 @@ from oneop.sbp import BROADCAST, SPLIT, Sbp
 from oneop.signatures import declared_signatures
 from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_same
-from oneop.testing.domain.probe import usual_attrs
+from oneop.testing.domain.probe import Choice, usual_attrs
+from oneop.testing.domain.templates import Shape
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.agreement import results_of_kernel
 from oneop.testing.families.context import Context, skipped
+from oneop.testing.families.repetition import several_threads
 from oneop.testing.families.sizes import large_shapes
 from oneop.testing.report import FAILED, Outcome
 from oneop.testing.values import TensorCase
@@ -28,7 +30,7 @@ Tensors = Sequence[torch.Tensor]
 Run = Callable[[Tensors], list[torch.Tensor]]
 
 #: Elements of a call that several threads share.
-_LARGE = 140_000
+_LARGE, _ROWS = 140_000, 5_000
 _WHAT = "the bits of a row depend on the other rows of the batch"
 
 
@@ -56,15 +58,23 @@ def batch_invariance(context: Context) -> Outcome:
             large = [
                 make_case(context.domain, choice, shapes, usual_attrs(context.domain), fill="full")
                 for choice in context.domain.choices[:3]
-                for shapes in large_shapes(context, choice, _LARGE)[:1]
+                for shapes in (*large_shapes(context, choice, _LARGE)[:1], *_many_rows(choice))
             ]
-            more = context.run("batch invariance", large, holds)
+            with several_threads():
+                more = context.run("batch invariance", large, holds)
             outcome = more if more.failure else replace(outcome, cases=outcome.cases + more.cases)
     if declared:
         return outcome
     if outcome.status == FAILED:
         return skipped("batch invariance", "does not hold bit by bit; no kernel declares it")
     return replace(outcome, note=outcome.note or "holds; no kernel declares it") if outcome.cases else outcome
+
+
+def _many_rows(choice: Choice) -> Iterator[list[Shape]]:
+    """Yield shapes with one long axis after the other."""
+    template = min(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
+    for symbol in template.symbols[:3]:
+        yield template.shapes({name: _ROWS if name == symbol else 3 for name in template.symbols})
 
 
 def _run_of(case: Case, index: int) -> Run:
@@ -135,8 +145,12 @@ def _ranges(rows: int) -> list[tuple[int, int]]:
 
 
 def _part(tensor: torch.Tensor, axis: int, rows: int, first: int, last: int) -> torch.Tensor:
+    """Return rows, not where memory begins: a batch has its rows at all places."""
     step = tensor.shape[axis] // rows
-    return tensor.narrow(axis, first * step, (last - first) * step).clone()
+    part = tensor.narrow(axis, first * step, (last - first) * step)
+    skipped_elements = max(16 // part.element_size(), 1)
+    room = part.new_empty(part.numel() + skipped_elements)[skipped_elements:].view(part.shape)
+    return room.copy_(part)
 
 
 def _beside(tensor: torch.Tensor, axis: int, rows: int, first: int, last: int) -> torch.Tensor:

@@ -8,7 +8,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -58,11 +58,25 @@ def determinism(context: Context) -> Outcome:
     outcome = context.explore("determinism", Restriction(), holds)
     if outcome.failure is not None or not outcome.cases:
         return outcome
-    more = context.run("determinism", _large_cases(context), holds)  # several threads work on these
+    with several_threads():
+        more = context.run("determinism", _large_cases(context), holds)
     return more if more.failure else replace(outcome, cases=outcome.cases + more.cases)
 
 
+@contextlib.contextmanager
+def several_threads() -> Iterator[None]:
+    """Let torch use four threads at least: kernels that are split over threads are split."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(before, 4))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _run_kernel(case: Case, index: int) -> list[torch.Tensor]:
+    if case.subject.is_random:
+        torch.manual_seed(1)
     return results_of_kernel(case, index, case.make())
 
 

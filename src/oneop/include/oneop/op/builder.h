@@ -142,9 +142,10 @@ class Op {
     return *this;
   }
 
-  // Of the kernels that were named so far; what .elementwise and .rows make declares itself. The
-  // first: the same call gives the same bits each time. A kernel that has a slower way to do so may
-  // take it only where Call::requires_deterministic() says so.
+  // Of the kernels named so far that did not declare it yet; what .elementwise and .rows make
+  // declares itself, until the author says otherwise. The first: the same call gives the same bits
+  // each time. A kernel that has a slower way to do so may take it only where
+  // Call::requires_deterministic() says so.
   Op& deterministic() { return Declare(ONEOP_KERNEL_DETERMINISTIC); }
   // They may not, whatever is required: then they do not run.
   Op& nondeterministic() { return Declare(ONEOP_KERNEL_NONDETERMINISTIC); }
@@ -194,11 +195,12 @@ class Op {
   }
   Op& Declare(uint32_t flag) {
     constexpr uint32_t kOpposites = ONEOP_KERNEL_DETERMINISTIC | ONEOP_KERNEL_NONDETERMINISTIC;
+    const uint32_t said = (flag & kOpposites) != 0 ? kOpposites : flag;
     for (KernelRecord* kernel = record_->kernels; kernel != nullptr; kernel = kernel->next) {
-      if ((flag & kOpposites) != 0) {
-        kernel->def.flags &= ~kOpposites;
+      if ((kernel->declared & said) == 0) {
+        kernel->declared |= said;
+        kernel->def.flags = (kernel->def.flags & ~said) | flag;
       }
-      kernel->def.flags |= flag;
     }
     return *this;
   }

@@ -22,6 +22,7 @@ struct KernelRecord {
   std::string predicate;
   int32_t ins[kMostArguments] = {}, outs[kMostArguments] = {};  // the dtypes of the arguments
   int32_t device = ONEOP_DEVICE_CPU;
+  uint32_t declared = 0;         // ONEOP_KERNEL_... that the author said, and so keeps
   KernelRecord* next = nullptr;  // of this op
 };
 
