@@ -156,7 +156,7 @@ def group_inputs(op: OpDef, inputs: Sequence[Any]) -> list[list[tuple[tuple[int,
     if len(inputs) == len(op.inputs) and any(item is None or _is_list(item) for item in inputs):
         return [[] if item is None else [_spec(op, tensor) for tensor in _listed(item)] for item in inputs]
     counts = _spread(op.inputs, len(inputs))
-    if sum(counts) != len(inputs):
+    if any(count < 0 for count in counts):
         raise ArgumentError(
             f'op "{op.name}": expected inputs {", ".join(arg.name for arg in op.inputs)}, found {len(inputs)} of them\n'
             f"  give None for one that is absent\n  defined at {op.source}"

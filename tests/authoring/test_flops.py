@@ -249,3 +249,12 @@ assert counter.get_total_flops() == 4
 assert torch.ops.oneop.fl_gone not in flop_registry
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_missing_input_beside_an_optional_one():
+    with isolated():
+        op = oneop.define("fl_optional(Tensor x, Tensor w, Tensor? b) -> Tensor y", flops=lambda x, w, b: 1)
+        op.register_infer(lambda x, w, b: x.like())
+        assert op.flops((3, 4), (4, 5)) == 1
+        with pytest.raises(ArgumentError, match='op "fl_optional": expected inputs x, w, b, found 1 of them'):
+            op.flops((3, 4))
