@@ -80,6 +80,26 @@ def test_blocks_of_threads_end_in_any_order():
     assert results == [1] and ran() == 3 and required() == 0
 
 
+def test_no_plan_is_kept_for_another_requirement():
+    """Backward passes make plans on threads without the GIL, while this one changes what is required."""
+    done = threading.Event()
+
+    def first_calls():
+        for size in range(1, 3000):
+            oneop.ops.rq_ranked(torch.ones(size))
+        done.set()
+
+    thread = threading.Thread(target=first_calls)
+    thread.start()
+    while not done.is_set():
+        oneop.require(deterministic=True)
+        oneop.require(deterministic=False)
+    thread.join()
+    for wanted, result in ((False, 3), (True, 1)):
+        with oneop.require(deterministic=wanted):
+            assert all(int(oneop.ops.rq_ranked(torch.ones(size))[0]) == result for size in range(1, 3000))
+
+
 def test_an_object_begins_several_blocks():
     twice = oneop.require(deterministic=True)
     for _ in range(2):

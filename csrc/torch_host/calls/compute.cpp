@@ -175,7 +175,11 @@ std::shared_ptr<const CallPlan> find_plan(const TorchOp& op, const RecordPtr& re
   PlanKey own_key = key;  // from here on authors' code may run and call ops, which use the buffer
   std::shared_ptr<const CallPlan> plan = record->plans->find(own_key);
   if (plan == nullptr) {
-    plan = std::make_shared<const CallPlan>(record, make_spec(layout, args, call, device), false);
+    CallSpec spec = make_spec(layout, args, call, device);
+    // The key's first word. Another thread may have changed what is required since it was made; a
+    // plan under the key of another requirement would stay there.
+    spec.required = static_cast<uint32_t>(own_key.front());
+    plan = std::make_shared<const CallPlan>(record, spec, false);
     record->plans->insert(own_key, plan);
   }
   // What stands there is destroyed last: its destructors may be the authors'.

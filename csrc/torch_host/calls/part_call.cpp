@@ -85,7 +85,9 @@ void compute_part(const TorchOp& op, bool draws, torch::jit::Stack* stack) {
   key.push_back(static_cast<int64_t>(device.type()) << 8 | (device.index() + 1));
   std::shared_ptr<const CallPlan> plan = record->plans->find(key);
   if (plan == nullptr) {
-    plan = std::make_shared<const CallPlan>(record, make_spec(layout, args, call, device), part);
+    CallSpec spec = make_spec(layout, args, call, device);
+    spec.required = static_cast<uint32_t>(key.front());  // as in find_plan
+    plan = std::make_shared<const CallPlan>(record, spec, part);
     record->plans->insert(key, plan);
   }
   OutputTensors outputs;
