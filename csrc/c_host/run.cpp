@@ -66,7 +66,15 @@ void set_device_memory(AllocateOnDevice allocate, FreeOnDevice free_block) {
   device_allocate = allocate;
 }
 
-void run_on(const CallPlan& plan, void* const* data, void* scratch, void* stream) {
+void run_on(const CallPlan& plan, void* const* data, void* scratch, void* stream,
+            CallPlan::Shapes* shapes) {
+  if (plan.has_dynamic_outputs() && shapes == nullptr) {
+    throw Error("OpNotImplementedError",
+                "op " + in_quotes(plan.record().op->name) +
+                    ": the size of an output depends on data, which this way to call it cannot "
+                    "tell\n  defined at " +
+                    plan.record().op->source.text());
+  }
   if (!plan.has_work()) {
     return;
   }
@@ -80,7 +88,7 @@ void run_on(const CallPlan& plan, void* const* data, void* scratch, void* stream
                                         " bytes of scratch memory cannot be allocated");
     }
   }
-  plan.run(data, scratch, stream, static_cast<ScratchPool*>(&blocks));
+  plan.run(data, scratch, stream, static_cast<ScratchPool*>(&blocks), shapes);
 }
 
 }  // namespace oneop

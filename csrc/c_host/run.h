@@ -13,6 +13,8 @@ void set_device_memory(AllocateOnDevice allocate, FreeOnDevice free_block);
 
 // `data` has the addresses of inputs and outputs, which are contiguous unless the op takes strides.
 // `scratch` holds plan.tmp_bytes(), or is null: then the memory is found here.
-void run_on(const CallPlan& plan, void* const* data, void* scratch, void* stream);
+// `shapes` must be given where plan.has_dynamic_outputs().
+void run_on(const CallPlan& plan, void* const* data, void* scratch, void* stream,
+            CallPlan::Shapes* shapes = nullptr);
 
 }  // namespace oneop

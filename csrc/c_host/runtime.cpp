@@ -151,6 +151,21 @@ oneop_grad* make_grad(const oneop_op* op, const oneop_request* request, const ui
   });
 }
 
+int32_t run_dynamic(const oneop_plan* plan, void* const* data, void* scratch, void* stream,
+                    int64_t* const* shapes) {
+  return guard([&] {
+    CallPlan::Shapes made;
+    run_on(plan->plan, data, scratch, stream, &made);
+    for (int32_t i = 0; i < plan->plan.num_outputs(); ++i) {
+      const oneop_tensor& largest = plan->plan.output(i);
+      const int64_t* sizes = made.empty() ? largest.shape : made[i].data();
+      if (shapes[i] != nullptr) {
+        std::copy(sizes, sizes + largest.ndim, shapes[i]);
+      }
+    }
+  });
+}
+
 // long: a line for each function of the header.
 oneop_runtime make_table() {
   oneop_runtime table{};
@@ -189,6 +204,7 @@ oneop_runtime make_table() {
   table.run = [](const oneop_plan* plan, void* const* data, void* scratch, void* stream) {
     return guard([&] { run_on(plan->plan, data, scratch, stream); });
   };
+  table.run_dynamic = &run_dynamic;
   table.differentiate = &make_grad;
   table.release_grad = [](oneop_grad* grad) { delete grad; };
   table.num_blobs = [](const oneop_grad* grad) { return grad->steps.plan().num_blobs; };

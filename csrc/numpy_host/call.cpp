@@ -37,6 +37,23 @@ Ref new_array(const oneop_tensor& tensor) {
                            descr_of(tensor.dtype), 0));
 }
 
+// Makes an output whose size depends on data as small as the kernel left it: a copy, since numpy
+// arrays have memory of their size.
+void shrink(oneop_tensor largest, std::vector<int64_t> shape, Ref* output) {
+  if (largest.is_dynamic == 0) {
+    return;
+  }
+  largest.shape = shape.data();
+  Ref made = new_array(largest);
+  if (made.get() == nullptr) {
+    throw Raised();
+  }
+  auto* to = reinterpret_cast<PyArrayObject*>(made.get());
+  std::memcpy(PyArray_DATA(to), PyArray_DATA(reinterpret_cast<PyArrayObject*>(output->get())),
+              static_cast<size_t>(PyArray_NBYTES(to)));
+  *output = std::move(made);
+}
+
 bool has_shared_elements(PyArrayObject* array) {
   for (int i = 0; i < PyArray_NDIM(array); ++i) {
     if (PyArray_STRIDE(array, i) == 0 && PyArray_DIM(array, i) > 1) {
@@ -178,11 +195,15 @@ std::vector<Ref> CallArrays::run(const CallPlan& plan) {
     outputs.push_back(new_array(plan.output(i)));
     data.push_back(PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs.back().get())));
   }
+  CallPlan::Shapes shapes;
   if (num_elements(plan) < kReleaseAbove) {
-    run_on(plan, data.data(), nullptr, nullptr);
+    run_on(plan, data.data(), nullptr, nullptr, &shapes);
   } else {
     const ReleaseGil released;
-    run_on(plan, data.data(), nullptr, nullptr);
+    run_on(plan, data.data(), nullptr, nullptr, &shapes);
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    shrink(plan.output(static_cast<int32_t>(i)), shapes[i], &outputs[i]);
   }
   for (const auto& [target, copy] : write_back_) {
     if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.get()), array(copy)) != 0) {

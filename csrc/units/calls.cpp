@@ -2,6 +2,7 @@
 #include "torch_host/calls/calls.cpp"
 
 #include "torch_host/calls/arranged.cpp"
+#include "torch_host/calls/bounds.cpp"
 #include "torch_host/calls/compute.cpp"
 #include "torch_host/calls/fallback.cpp"
 #include "torch_host/calls/part_call.cpp"

@@ -1,5 +1,6 @@
 // units/gradients.cpp: a unit of the core's build: what records and runs gradients, and static
 // jobs.
+#include "python/module/bounds_module.cpp"
 #include "python/module/call_spec.cpp"
 #include "python/module/grad_run.cpp"
 #include "python/module/job_call.cpp"

@@ -21,6 +21,7 @@ class ArgInfo(TypedDict):
     is_optional: bool
     is_mutable: bool
     requires_grad: bool
+    dynamic_axes: int  # bit i: the size along axis i depends on data
 
 class AttrInfo(TypedDict):
     name: str
@@ -191,6 +192,16 @@ class JobLock:
     def lock(self, is_exclusive: bool) -> None: ...
     def unlock(self) -> None: ...
     def is_held(self) -> bool: ...
+
+class Bounds:
+    """A block in which traced calls give the largest sizes that are possible; see bounds.h."""
+
+    ops: set[str]  # those with sizes that depend on data, once the block has ended
+    def __init__(self) -> None: ...
+    def __enter__(self) -> Bounds: ...
+    def __exit__(self, *error: object) -> None: ...
+    @staticmethod
+    def is_asked() -> bool: ...
 
 class JobGate:
     """What every run of a job goes through; see job.h."""

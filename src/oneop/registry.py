@@ -36,6 +36,7 @@ class ArgDef:
     is_optional: bool
     is_mutable: bool
     requires_grad: bool
+    dynamic_axes: int = 0  # of an output, bit i: its size along axis i depends on data
 
     def takes(self, count: int) -> bool:
         """Tell whether this argument may have so many tensors."""

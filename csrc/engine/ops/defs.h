@@ -30,7 +30,8 @@ struct ArgDef {
   int32_t count = 1;
   bool count_is_minimum = false;
   bool is_optional = false;
-  bool on_host = false;  // an input that kernels of every device read in host memory
+  bool on_host = false;       // an input that kernels of every device read in host memory
+  uint32_t dynamic_axes = 0;  // of an output, bit i: its size along axis i depends on data
 
   bool is_list() const { return count != 1 || count_is_minimum; }
   bool takes(int64_t given) const {
@@ -61,6 +62,9 @@ struct ArgTraits {
 // `in` is a keyword for Python and for torch's schema parser: such names get an underscore.
 std::string schema_name(const std::string& name);
 
+// A flag of the host's own beside ONEOP_OP_..., set at registration: some output has dynamic axes.
+constexpr uint32_t kDynamicOutputs = 1u << 31;
+
 struct OpDef {
   std::string name;
   Source source;
@@ -77,6 +81,8 @@ struct OpDef {
   bool has_flag(uint32_t flag) const { return (flags & flag) != 0; }
   // An op that gives nothing back is called for what it does.
   bool has_side_effect() const { return has_flag(ONEOP_OP_SIDE_EFFECT) || outputs.empty(); }
+  // True where the definition says that the size of an output depends on data.
+  bool has_dynamic_outputs() const { return has_flag(kDynamicOutputs); }
   // True where the number of outputs is not fixed by the definition.
   bool has_open_outputs() const;
   std::vector<std::string> input_names() const;

@@ -175,6 +175,22 @@ void Frame::infer() {
     tensors_[i].elem_cnt = count_elements(tensors_[i].shape, tensors_[i].ndim);
     set_contiguous(&tensors_[i]);
   }
+  mark_dynamic();
+}
+
+// From here on `is_dynamic` of an output is what kernels see: a bit for each axis.
+void Frame::mark_dynamic() {
+  for (int32_t a = 0; a < frame_.num_outputs; ++a) {
+    for (int32_t i = 0; i < outputs_[a].count; ++i) {
+      oneop_tensor& tensor = tensors_[outputs_[a].first + i];
+      // Inference that says it without a declaration, as OneFlow's does, names no axes.
+      const uint32_t named = op_.outputs[a].dynamic_axes;
+      const uint32_t axes = named != 0 ? named : tensor.is_dynamic != 0 ? ~0u : 0;
+      const uint32_t there = tensor.ndim >= 32 ? ~0u : (1u << tensor.ndim) - 1;
+      tensor.is_dynamic = static_cast<int32_t>(axes & there);
+      has_dynamic_outputs_ |= tensor.is_dynamic != 0;
+    }
+  }
 }
 
 void Frame::set_outputs(const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs) {

@@ -44,6 +44,8 @@ class Frame {
   void set_outputs(const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs);
   // The tensor of this argument, or null. For the explanations of the matcher.
   const oneop_tensor* find(const std::string& arg, int32_t index) const;
+  // Whether the size of an output depends on data: what stands in the frame is the largest.
+  bool has_dynamic_outputs() const { return has_dynamic_outputs_; }
   std::string call_text() const;  // "in: float32[2, 3] -> out: float32[2, 3]"
 
  private:
@@ -51,6 +53,7 @@ class Frame {
   void fill_frame(const CallSpec& spec, int32_t num_inputs);
   std::string output_fault(const oneop_tensor& tensor) const;  // empty: there is none
   void check_outputs();
+  void mark_dynamic();
 
   const OpDef& op_;
   oneop_frame frame_{};
@@ -62,7 +65,14 @@ class Frame {
   std::vector<AttrValue> attr_values_;
   std::vector<std::vector<oneop_span>> spans_;
   std::vector<oneop_attr> attrs_;
+  bool has_dynamic_outputs_ = false;
 };
+
+// Whether an output that inference described so may have this size along an axis.
+inline bool takes_size(const oneop_tensor& output, int32_t axis, int64_t size) {
+  const bool may_shrink = (static_cast<uint32_t>(output.is_dynamic) >> axis & 1) != 0;
+  return size == output.shape[axis] || (may_shrink && size >= 0 && size < output.shape[axis]);
+}
 
 // Throws ArgumentError unless each argument of the op takes the number of tensors given.
 void check_counts(const OpDef& op, const std::vector<int32_t>& input_counts,

@@ -111,6 +111,13 @@ namespace {}  // namespace
 void check_op(OpDef* op) {
   check_definition(*op);
   read_arg_traits(op);
+  for (const ArgDef& output : op->outputs) {
+    op->flags |= output.dynamic_axes != 0 ? kDynamicOutputs : 0;
+  }
+  if (op->has_dynamic_outputs()) {  // parts of them would have sizes that the others do not know
+    op->abi.get_sbp = nullptr;
+    op->abi.infer_nd_sbp = nullptr;
+  }
 }
 
 Registry& Registry::global() {

@@ -18,6 +18,13 @@ CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, bool infer_only)
 
 CallPlan::CallPlan(RecordPtr record, const CallSpec& spec, std::shared_ptr<const Part> part)
     : record_(std::move(record)), part_(std::move(part)), frame_(*record_->op, spec) {
+  if (record_->op->has_dynamic_outputs()) {
+    throw Error("OpNotImplementedError",
+                "op " + in_quotes(record_->op->name) +
+                    ": the size of an output depends on data, so it cannot be split over devices\n"
+                    "  call it on whole tensors: x.full_tensor()\n  defined at " +
+                    record_->op->source.text());
+  }
   part_->fill(&frame_);
   choose(spec);
 }
@@ -98,7 +105,8 @@ void CallPlan::run_bound(oneop_frame* frame) const {
   }
 }
 
-void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data) const {
+void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data,
+                   Shapes* shapes) const {
   // The frame of the plan is shared, so each call fills in pointers on a copy of its own.
   constexpr int32_t kInline = 12;
   const int32_t count = num_inputs() + num_outputs();
@@ -111,7 +119,38 @@ void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data) 
   }
   BoundFrame bound;
   bind(&bound, tensors, data, tmp, stream, host_data);
+  if (has_dynamic_outputs()) {
+    return run_dynamic(&bound.frame, shapes);
+  }
   run_bound(&bound.frame);
+}
+
+// Gives the kernel shapes to write to, and checks what it wrote: the memory is that of the largest.
+void CallPlan::run_dynamic(oneop_frame* frame, Shapes* shapes) const {
+  shapes->clear();
+  for (int32_t i = 0; i < num_outputs(); ++i) {
+    shapes->emplace_back(output(i).shape, output(i).shape + output(i).ndim);
+  }
+  for (int32_t i = 0; i < num_outputs(); ++i) {
+    frame->tensors[num_inputs() + i].shape = (*shapes)[i].data();
+  }
+  run_bound(frame);
+  for (int32_t i = 0; i < num_outputs(); ++i) {
+    const oneop_tensor& largest = output(i);
+    const std::vector<int64_t>& shape = (*shapes)[i];
+    bool fits = true;
+    for (int32_t d = 0; d < largest.ndim; ++d) {
+      fits &= takes_size(largest, d, shape[d]);
+    }
+    if (!fits) {
+      throw Error("CheckError", kernel_text(kernel()) + ": output " + std::to_string(i) +
+                                    " was given the shape " +
+                                    tensor_text(largest.dtype, shape.data(), largest.ndim) +
+                                    "\n  inference says at most " +
+                                    tensor_text(largest.dtype, largest.shape, largest.ndim) +
+                                    ", and which axes may be smaller");
+    }
+  }
 }
 
 std::vector<std::array<int32_t, 3>> CallPlan::inplace_proposals() const {

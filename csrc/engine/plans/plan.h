@@ -34,8 +34,15 @@ class CallPlan {
   const KernelDef& kernel() const { return instance_->def(); }
   const oneop_frame& frame() const { return frame_.get(); }
 
-  // Runs the kernel. `data` holds the pointers of the inputs, then of the outputs.
-  void run(void* const* data, void* tmp, void* stream, void* host_data) const;
+  // Whether the size of an output depends on data: output() has the largest that is possible.
+  bool has_dynamic_outputs() const { return frame_.has_dynamic_outputs(); }
+  // The shapes of the outputs as a run left them. Each fits into the memory of output(), densely.
+  using Shapes = std::vector<std::vector<int64_t>>;
+
+  // Runs the kernel. `data` holds the pointers of the inputs, then of the outputs. `shapes` must be
+  // given where has_dynamic_outputs().
+  void run(void* const* data, void* tmp, void* stream, void* host_data,
+           Shapes* shapes = nullptr) const;
 
   // The two halves of run, for those who call again and again with the same buffers. A BoundFrame
   // points into itself.
@@ -48,7 +55,8 @@ class CallPlan {
     int64_t tmp_shape = 0;
     int64_t tmp_stride = 1;
   };
-  // `tensors` must have room for all inputs and outputs.
+  // `tensors` must have room for all inputs and outputs. Not for plans with dynamic outputs: these
+  // need shapes of their own for each run.
   void bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data, void* tmp, void* stream,
             void* host_data) const;
   void run_bound(oneop_frame* frame) const;
@@ -57,6 +65,7 @@ class CallPlan {
 
  private:
   void choose(const CallSpec& spec);
+  void run_dynamic(oneop_frame* frame, Shapes* shapes) const;
 
   RecordPtr record_;                  // keeps all that the frame and the kernel point into
   std::shared_ptr<const Part> part_;  // before the frame, which points into it

@@ -161,6 +161,7 @@ std::string expected_text(const oneop_frame& frame, int32_t i) {
     }
   }
   return "output " + oneop::in_quotes(name) + ": expected " +
+         (tensor.is_dynamic != 0 ? "at most " : "") +
          tensor_text(tensor.dtype, tensor.shape, tensor.ndim) + " in a numpy array, found ";
 }
 
@@ -189,18 +190,26 @@ int32_t store(const oneop_frame& frame, const Prepared& prepared, int32_t i, PyO
   const auto* proxy = py::detail::array_proxy(result);
   bool fits = proxy->nd == tensor.ndim;
   for (int d = 0; fits && d < proxy->nd; ++d) {
-    fits = proxy->dimensions[d] == tensor.shape[d];
+    fits = takes_size(tensor, d, proxy->dimensions[d]);
   }
   if (!fits || (proxy->descr != dtype && !api.PyArray_EquivTypes_(proxy->descr, dtype))) {
     return Status::fail(status, fits ? ONEOP_ERROR_TYPE : ONEOP_ERROR_VALUE,
                         expected_text(frame, i) + array_text(result));
   }
-  if (tensor.elem_cnt == 0) {
+  int64_t count = tensor.elem_cnt;
+  if (tensor.is_dynamic != 0) {  // then the shape is this call's own, and dense
+    std::copy(proxy->dimensions, proxy->dimensions + proxy->nd, tensor.shape);
+    count = 1;
+    for (int d = 0; d < proxy->nd; ++d) {
+      count *= proxy->dimensions[d];
+    }
+  }
+  if (count == 0) {
     return ONEOP_OK;
   }
   if ((proxy->flags & Api::NPY_ARRAY_C_CONTIGUOUS_) != 0) {
     const int64_t item_size = prepared.item_sizes[frame.num_input_tensors + i];
-    std::memmove(tensor.data, proxy->data, tensor.elem_cnt * item_size);
+    std::memmove(tensor.data, proxy->data, count * item_size);
     return ONEOP_OK;
   }
   Arrays target(prepared, frame);

@@ -96,11 +96,17 @@ struct TorchKernel final : PythonKernel, TensorKernel {
         throw Misfit(ONEOP_ERROR_VALUE, count_text(outputs.size(), results.size()));
       }
       for (size_t i = 0; i < outputs.size(); ++i) {
-        if (!fits(results[i], frame.tensors[frame.num_input_tensors + i])) {
-          throw Misfit(ONEOP_ERROR_VALUE,
-                       mismatch(i, frame.tensors[frame.num_input_tensors + i], results[i]));
+        const oneop_tensor& expected = frame.tensors[frame.num_input_tensors + i];
+        if (!fits(results[i], expected)) {
+          throw Misfit(ONEOP_ERROR_VALUE, mismatch(i, expected, results[i]));
         }
-        outputs[i].copy_(results[i]);
+        if (expected.is_dynamic != 0) {  // then the shape is this call's own, and dense
+          std::copy(results[i].sizes().begin(), results[i].sizes().end(), expected.shape);
+          at::Tensor target = outputs[i].flatten().narrow(0, 0, results[i].numel());
+          target.view(results[i].sizes()).copy_(results[i]);
+        } else {
+          outputs[i].copy_(results[i]);
+        }
       }
       return ONEOP_OK;
     } catch (py::error_already_set& raised) {
@@ -196,11 +202,19 @@ struct TorchKernel final : PythonKernel, TensorKernel {
                        static_cast<int32_t>(tensor.dim()));
   }
   static bool fits(const at::Tensor& found, const oneop_tensor& expected) {
-    return to_abi(found.scalar_type()) == expected.dtype &&
-           found.sizes() == c10::IntArrayRef(expected.shape, expected.ndim);
+    if (to_abi(found.scalar_type()) != expected.dtype || found.dim() != expected.ndim) {
+      return false;
+    }
+    for (int32_t d = 0; d < expected.ndim; ++d) {
+      if (!takes_size(expected, d, found.size(d))) {
+        return false;
+      }
+    }
+    return true;
   }
   static std::string mismatch(size_t i, const oneop_tensor& expected, const at::Tensor& found) {
     return "output " + std::to_string(i) + ": expected " +
+           (expected.is_dynamic != 0 ? "at most " : "") +
            tensor_text(expected.dtype, expected.shape, expected.ndim) + ", found " + text(found);
   }
   static std::string count_text(size_t expected, size_t found) {

@@ -141,10 +141,15 @@ class KernelRun {
       data.push_back(output.mutable_data_ptr());
     }
     GuardedScratch scratch(device_, tensors);
+    CallPlan::Shapes shapes;
     plan_->run(data.data(), tmp.defined() ? tmp.mutable_data_ptr() : nullptr, stream,
-               static_cast<ScratchPool*>(&scratch));
+               static_cast<ScratchPool*>(&scratch), &shapes);
     overrun_ = scratch.overrun();
-    return outputs;
+    std::vector<at::Tensor> made = outputs;
+    for (size_t i = 0; i < shapes.size(); ++i) {  // of dynamic sizes: what the kernel made of them
+      made[i] = made[i].as_strided(shapes[i], TensorMeta::contiguous_stride(shapes[i]));
+    }
+    return made;
   }
   // Scratch that the kernel asked for in its last run and wrote beside.
   const std::vector<std::pair<int64_t, int>>& overrun() const { return overrun_; }

@@ -11,6 +11,7 @@
 #include "python/calls/functional.h"
 #include "python/kernels/python_op.h"
 #include "python/kernels/python_spec.h"
+#include "python/module/bounds_module.h"
 #include "python/module/call_spec.h"
 #include "python/module/grad_run.h"
 #include "python/module/job_module.h"
@@ -149,6 +150,7 @@ py::list args_info(const std::vector<ArgDef>& args, const std::vector<ArgTraits>
     info["is_optional"] = args[i].is_optional;
     info["is_mutable"] = traits[i].is_mutable;
     info["requires_grad"] = traits[i].requires_grad;
+    info["dynamic_axes"] = args[i].dynamic_axes;
     list.append(info);
   }
   return list;
@@ -361,6 +363,7 @@ PYBIND11_MODULE(_core, m) {
   }
   oneop::bind_jobs(m);
   oneop::bind_kernel_run(m);
+  oneop::bind_bounds(m);
   oneop::bind_grad_run(m);
   if (!oneop::add_function_type(m.ptr())) {
     throw py::error_already_set();

@@ -14,6 +14,7 @@
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "torch_host/calls/arranged.h"
+#include "torch_host/calls/bounds.h"
 #include "torch_host/calls/fallback.h"
 #include "torch_host/calls/results.h"
 #include "torch_host/calls/symbolic.h"
@@ -47,6 +48,21 @@ at::Tensor allocate_output(const oneop_tensor& output, c10::Device device) {
                                      std::nullopt);
   }
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(device));
+}
+
+// Makes an output as small as the kernel left it. Its elements lie at the beginning of its memory,
+// which goes with the tensor unless more than half of it would be kept for nothing.
+void shrink(const oneop_tensor& largest, const std::vector<int64_t>& shape, at::Tensor* output) {
+  if (largest.is_dynamic == 0 || output->sizes() == c10::IntArrayRef(shape)) {
+    return;
+  }
+  const size_t before = output->nbytes();
+  output->unsafeGetTensorImpl()->set_sizes_contiguous(shape);
+  if (2 * output->nbytes() < before) {
+    *output = output->clone();
+  } else {
+    output->unsafeGetTensorImpl()->unsafe_storage().set_nbytes(output->nbytes());
+  }
 }
 
 // Scratch memory of a direct call.
@@ -269,11 +285,15 @@ void run_apart(const Layout& layout, const CallTensors& call, const CallPlan& pl
   }
   DeviceScratch scratch(device, call, inputs, *outputs);
   void* tmp = plan.tmp_bytes() > 0 ? scratch.allocate(plan.tmp_bytes()) : nullptr;
-  plan.run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch));
+  CallPlan::Shapes shapes;
+  plan.run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch), &shapes);
   if (!device.is_cpu() && kernel_sync()) {
     wait_for_kernel(layout.op->name, plan, device);
   }
   inputs.write_back();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    shrink(plan.output(static_cast<int32_t>(i)), shapes[i], &(*outputs)[i]);
+  }
 }
 
 }  // namespace
@@ -328,6 +348,9 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
   note_empty_lists(layout, args);
   const CallTensors call(layout, args);
   device_of(layout, args, call);  // torch comes here for a mix of devices too
+  if (layout.op->has_dynamic_outputs()) {
+    BoundsScope::note(*layout.op);
+  }
   if (layout.op->symbolic != nullptr) {
     OutputTensors outputs = layout.op->symbolic->infer(layout, args, call);
     return push_outputs(layout, outputs, stack);
@@ -345,6 +368,9 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
     }
   }
   const CallPlan plan(record, make_spec(layout, args, call, meta), true);
+  if (plan.has_dynamic_outputs()) {
+    BoundsScope::note(*layout.op);
+  }
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
     outputs.push_back(allocate_output(plan.output(i), meta));
   }

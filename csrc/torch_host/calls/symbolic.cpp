@@ -121,9 +121,11 @@ std::optional<std::vector<SymbolicOutput>> infer_symbolic(const OpRecord& record
                                                           const CallTensors& call) {
   const c10::Device meta(c10::kMeta);
   Symbols symbols;
+  bool tells_dynamic = false;  // without a declaration, which the caller has to refuse
   const auto infer = [&](const SizeReader& number) {
     Frame frame(*record.op, make_spec(layout, args, call, meta, number));
     frame.infer();
+    tells_dynamic |= frame.has_dynamic_outputs() && !record.op->has_dynamic_outputs();
     return outputs_of(frame);
   };
   std::array<std::vector<TensorMeta>, kRuns> runs;
@@ -138,6 +140,9 @@ std::optional<std::vector<SymbolicOutput>> infer_symbolic(const OpRecord& record
   } catch (const Error&) {
     return std::nullopt;
   }  // with guards it gives the answer, or the author's own message
+  if (tells_dynamic) {
+    return std::nullopt;
+  }
 
   std::vector<SymbolicOutput> outputs;
   for (size_t i = 0; i < runs[0].size(); ++i) {

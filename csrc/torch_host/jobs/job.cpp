@@ -126,6 +126,10 @@ void JobProgram::add_op(const std::string& name, const torch::jit::Stack& args,
   const c10::Device device = device_of(layout, args.data(), call);
   auto step = std::make_unique<OpStep>(device.type());
   step->plan = find_plan(op, record, args.data(), call, device);
+  if (step->plan->has_dynamic_outputs()) {  // its frame would need shapes of its own for each run
+    throw Error("OpRuntimeError", "op " + in_quotes(name) +
+                                      ": a plan cannot hold outputs whose size depends on data");
+  }
   check_buffers(name, *step->plan, outputs, tmp);
   std::vector<void*> data;
   for (const at::Tensor* tensor : call.tensors) {

@@ -176,6 +176,9 @@ std::vector<at::Tag> schema_tags(const c10::FunctionSchema& schema, uint32_t fla
   if ((flags & ONEOP_OP_RANDOM) != 0) {
     tags.push_back(at::Tag::nondeterministic_seeded);
   }
+  if ((flags & kDynamicOutputs) != 0) {
+    tags.push_back(at::Tag::dynamic_output_shape);
+  }
   return tags;
 }
 

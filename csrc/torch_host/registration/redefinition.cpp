@@ -23,7 +23,8 @@ constexpr auto kNap = std::chrono::microseconds(50);
 std::string text_of(const c10::FunctionSchema& schema, uint32_t flags) {
   return c10::toString(schema) +
          ((flags & ONEOP_OP_NON_CONTIGUOUS) != 0 ? " with any strides" : "") +
-         ((flags & ONEOP_OP_RANDOM) != 0 ? " random" : "");
+         ((flags & ONEOP_OP_RANDOM) != 0 ? " random" : "") +
+         ((flags & kDynamicOutputs) != 0 ? " of dynamic sizes" : "");
 }
 
 // torch parses the names of ops in several places, and not every identifier is one for its parser.

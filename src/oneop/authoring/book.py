@@ -39,6 +39,7 @@ class OpPage:
     sbp: SbpRule | None = None
     sbp_is_implied: bool = False  # it follows from inference, and nobody declared it
     flops: counting.FlopsRule | None = None
+    dynamic: Mapping[str, int] = field(default_factory=dict)  # output: bit i for an axis i whose size depends on data
 
     @property
     def random(self) -> bool:
@@ -173,7 +174,7 @@ def _describe_op(op: OpPage) -> dict[str, Any]:
         "line": op.source.line,
         "flags": op.flags,
         "inputs": [_describe_arg(arg) for arg in op.schema.inputs],
-        "outputs": [_describe_arg(arg) for arg in op.schema.outputs],
+        "outputs": [_describe_arg(arg, op.dynamic.get(arg.name, 0)) for arg in op.schema.outputs],
         "attrs": [
             {
                 "name": attr.name,
@@ -191,7 +192,7 @@ def _describe_op(op: OpPage) -> dict[str, Any]:
     }
 
 
-def _describe_arg(arg: Arg) -> dict[str, Any]:
+def _describe_arg(arg: Arg, dynamic_axes: int = 0) -> dict[str, Any]:
     return {
         "name": arg.name,
         "count": arg.count,
@@ -199,6 +200,7 @@ def _describe_arg(arg: Arg) -> dict[str, Any]:
         "is_optional": arg.is_optional,
         "is_mutable": arg.is_mutable,
         "requires_grad": True,
+        "dynamic_axes": dynamic_axes,
     }
 
 

@@ -18,6 +18,7 @@ from oneop.authoring.keys import cache_keys
 from oneop.authoring.rules import (
     batching,
     cuda_graphs,
+    dynamic,
     effects,
     flop_formulas,
     flops,
@@ -51,6 +52,7 @@ class _Options(TypedDict, total=False):
     side_effect: bool
     asks_part: bool
     size_attrs: Mapping[str, str] | None
+    dynamic: Mapping[str, int | Sequence[int]] | None
     mutates: Collection[str]
     doc: str
 
@@ -78,6 +80,7 @@ def define(
     side_effect: bool = False,
     asks_part: bool = False,
     size_attrs: Mapping[str, str] | None = None,
+    dynamic: Mapping[str, int | Sequence[int]] | None = None,
     mutates: Collection[str] = (),
     doc: str = "",
 ) -> Op | Callable[[Callable[..., Any]], Op]:
@@ -107,6 +110,8 @@ def define(
         asks_part: kernels ask `oneop.sharding.part()` which part of the tensors they have.
         size_attrs: attributes that hold sizes, {"rows": "y[0]"} for the size of an axis of a tensor, {"shape": "y"}
             for its shape: on many devices each gets those of its part. Names in an axes line need not be repeated.
+        dynamic: outputs whose size along an axis, or several, depends on data: {"y": 0}. What is inferred is the
+            largest size, and kernels return what there is. torch.compile gives such a size a symbol.
         mutates: with a function, the inputs that it changes in place. A schema says it by `Tensor(a!)`.
         doc: the docstring; by default that of the function.
 
@@ -131,6 +136,7 @@ def define(
             side_effect=side_effect,
             asks_part=asks_part,
             size_attrs=size_attrs,
+            dynamic=dynamic,
             doc=doc,
         )
 
@@ -176,6 +182,7 @@ def define_at(
     side_effect: bool = False,
     asks_part: bool = False,
     size_attrs: Mapping[str, str] | None = None,
+    dynamic: Mapping[str, int | Sequence[int]] | None = None,
     doc: str,
 ) -> Op:
     """Define an op from a given place."""
@@ -190,9 +197,13 @@ def define_at(
         | (book.SIDE_EFFECT if side_effect else 0)
     )
     sizes = _sbp.read_size_attrs(parsed, size_attrs or {}, source)
-    op = book.OpPage(schema=parsed, source=source, flags=flags, asks_part=asks_part, size_attrs=sizes, doc=doc)
+    axes = _dynamic.read_axes(parsed, dynamic or {}, sbp, source)
+    op = book.OpPage(
+        schema=parsed, source=source, flags=flags, asks_part=asks_part, size_attrs=sizes, doc=doc, dynamic=axes
+    )
     if infer is not None:
         rule, signatures = _infer.from_text(parsed, infer, source)
+        signatures = None if axes else signatures
         op = replace(op, infer=rule, sbp=signatures, sbp_is_implied=signatures is not None)
     elif not parsed.outputs:  # there is nothing to infer and nothing to differentiate
         op = replace(op, infer=_infer.no_outputs(source), flags=flags | book.NO_GRAD)
@@ -207,7 +218,7 @@ def define_at(
     return _refresh(parsed.name)
 
 
-_infer, _sbp, _flops = infer, sbp, flops  # `define` has parameters of these names
+_infer, _sbp, _flops, _dynamic = infer, sbp, flops, dynamic  # `define` has parameters of these names
 
 
 def _check_redefinition(page: book.Page, source: Source, text: str) -> None:
@@ -366,6 +377,8 @@ def register_sbp(op: Op, *signatures: Any) -> Any:
     is_function = len(signatures) == 1 and callable(signatures[0])
     source = source_of(signatures[0], caller) if is_function else caller
     page, own = _own_page(op, "SBP", source)
+    if own.dynamic:
+        raise dynamic.cannot_split(own.schema.name, source)
     rule = (
         sbp.rule_of_function(own.schema, signatures[0], source)
         if is_function
@@ -450,5 +463,6 @@ after_defining(independence.forget_proofs)
 after_defining(batching.attach)
 after_defining(effects.declare)
 after_defining(cuda_graphs.declare)
+after_defining(dynamic.declare)
 after_defining(flop_formulas.declare)
 cache_keys.install()

@@ -88,6 +88,12 @@ class JaxOp:
                 f'op "{name}" changes its input "{changed[0]}", and arrays of JAX do not change\n'
                 f"  define an op that returns the new value as an output"
             )
+        dynamic = [arg["name"] for arg in info["outputs"] if arg["dynamic_axes"]]
+        if dynamic:
+            raise OpNotImplementedError(
+                f'op "{name}": the size of its output "{dynamic[0]}" depends on data, and arrays of JAX have fixed '
+                f"sizes\n  define an op that fills an array of the largest size and returns the count"
+            )
         self.__name__ = self.__qualname__ = name
         self.__doc__ = info["doc"]
         self._inputs = [arg["name"] for arg in info["inputs"]]

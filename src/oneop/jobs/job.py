@@ -52,7 +52,8 @@ class CompiledJob:
         self.bound: BoundJob | None = None
         self.runner: DeviceRunner | None = None
         self._function: Callable[..., Sequence[torch.Tensor]] | None = None
-        if backend == "planned" and not traced.is_spread:  # collectives have buffers of their own
+        # Collectives have buffers of their own, and so have results whose size depends on data.
+        if backend == "planned" and not traced.is_spread and not traced.dynamic_ops:
             self.bound = bind_job(plan_job(traced), self.gate)
             if traced.device.type == "cuda":
                 self.runner = DeviceRunner(self.bound, from_host=from_host)

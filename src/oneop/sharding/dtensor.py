@@ -22,7 +22,7 @@ import torch
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
-from oneop.errors import ArgumentError, OneopError, ShardingError
+from oneop.errors import ArgumentError, OneopError, OpNotImplementedError, ShardingError
 from oneop.sharding import switched_off
 
 try:
@@ -87,10 +87,20 @@ def _register_one(name: str) -> None:
     propagator.register_op_strategy(overload, _Strategy(op, overload, is_outdated), _key_of(op, _first_reads(op)))
     _known.clear()
     handlers = DTensor._op_dispatcher._custom_op_handlers
-    if is_outdated or _needs_own_run(op):
+    if any(arg.dynamic_axes for arg in op.outputs):
+        handlers[overload] = _refuse_dynamic
+    elif is_outdated or _needs_own_run(op):
         handlers[overload] = _run
     else:
         handlers.pop(overload, None)
+
+
+def _refuse_dynamic(op_call: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    """No device knows the size of what the others make."""
+    raise OpNotImplementedError(
+        f'op "{op_call._opname}": the size of an output depends on data, so it cannot be split over devices\n'
+        "  call it on whole tensors: x.full_tensor(), or on local ones: x.to_local()"
+    )
 
 
 def _needs_own_run(op: OpDef) -> bool:

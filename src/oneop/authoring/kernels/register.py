@@ -10,6 +10,7 @@ import torch
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.book import KernelPage, add_kernel, schema_of
 from oneop.authoring.kernels.numpy_dtypes import numpy_dtype
+from oneop.authoring.rules.dynamic import has_dynamic_outputs
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import group
 from oneop.errors import RegistrationError, described
@@ -53,6 +54,12 @@ def register(
     check_priority(name, priority, source)
     devices = _devices(name, device, language, source)
     form, fields = LANGUAGES[language](schema, function, source)
+    if (form == "native" or fields.get("takes_out")) and has_dynamic_outputs(name):
+        raise RegistrationError(
+            f'op "{name}": the size of an output depends on data, so a kernel must return it\n'
+            f"  {'it is compiled, and can only fill its outputs' if form == 'native' else 'it takes out'}: "
+            f'write it with language="numpy" or "torch" and without out\n  at {source}'
+        )
     add_kernel(
         name,
         KernelPage(

@@ -82,6 +82,7 @@ def _rule(name: str, info: Any, in_dims: Any, *inputs: Any, **attrs: Any) -> Any
     size: int = info.batch_size
     op = _overload(name)
     definition = core().op_info(name)
+    _refuse_dynamic(name, definition)
     _refuse_changing_shared(name, definition, in_dims, inputs)
     is_mutable = any(arg["is_mutable"] for arg in definition["inputs"])
     outputs = None
@@ -117,6 +118,16 @@ def _run_at_once(name: str, op: Callable[..., Any], fronts: list[Any], size: int
     if independence.is_implied(name) and not independence.prove_batch(name, op, run, run_each, fronts, attrs, what):
         return None
     return run(fronts, size)
+
+
+def _refuse_dynamic(name: str, definition: Any) -> None:
+    """Examples of different sizes make no batch."""
+    for arg in definition["outputs"]:
+        if arg["dynamic_axes"]:
+            raise OpNotImplementedError(
+                f'op "{name}": the size of its output "{arg["name"]}" depends on data, so the results of a vmap '
+                f"would have different sizes\n  call it for each example, or write a rule: op.register_vmap"
+            )
 
 
 def _refuse_changing_shared(name: str, definition: Any, in_dims: Any, inputs: Sequence[Any]) -> None:

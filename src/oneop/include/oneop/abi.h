@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #define ONEOP_ABI_MAJOR 1
-#define ONEOP_ABI_MINOR 8
+#define ONEOP_ABI_MINOR 9
 #define ONEOP_MAX_DIMS 32 /* room behind the `shape` and `stride` of an output during inference */
 
 /* ---- Codes. A number, once given, keeps its meaning. ---- */
@@ -166,6 +166,10 @@ typedef struct oneop_tensor {
   int32_t dtype;
   int32_t device_type;
   int32_t device_index;
+  /* Of an output. Inference says by any other number than 0 that the sizes it gives are the largest
+   * that are possible. Since 1.9 kernels find here a bit for each axis of that kind. They write the
+   * sizes they have made into `shape` before they return; the elements then lie densely in that
+   * shape from `data` on. Every other `shape` is the host's and must not be written to. */
   int32_t is_dynamic;
   int32_t reserved;
 } oneop_tensor;
@@ -491,7 +495,9 @@ typedef struct oneop_arg_def {
   int32_t is_optional; /* then 0 tensors are right too */
   const char* name;
   int32_t on_host; /* since 1.2: an input that kernels of every device read in host memory */
-  int32_t reserved;
+  /* Since 1.9, zero before; of an output. Bit i: its size along axis i depends on data. See
+   * oneop_tensor.is_dynamic. */
+  uint32_t dynamic_axes;
 } oneop_arg_def;
 
 /* oneop_attr_def.flags */

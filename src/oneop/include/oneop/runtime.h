@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define ONEOP_RUNTIME_MAJOR 1
-#define ONEOP_RUNTIME_MINOR 0
+#define ONEOP_RUNTIME_MINOR 1
 
 typedef struct oneop_runtime oneop_runtime; /* the table of functions, below */
 typedef struct oneop_op oneop_op;           /* a name in the registry; it stays valid forever */
@@ -140,6 +140,13 @@ struct oneop_runtime {
   oneop_plan* (*prepare_words)(const oneop_op* op, const oneop_request* request,
                                const int64_t* words, int64_t num_words);
   uint64_t (*epoch)(void); /* another number after each change of any op */
+
+  /* Since 1.1. As run, for ops that have outputs whose size depends on data (is_dynamic of
+   * output()): `shapes` has for each output tensor room for its sizes, or null. Memory must be
+   * there for the largest, which output() describes; elements lie densely in the shape that comes
+   * back. */
+  int32_t (*run_dynamic)(const oneop_plan* plan, void* const* data, void* scratch, void* stream,
+                         int64_t* const* shapes);
 };
 
 /* Null for a major version that this runtime is not. The table lives as long as the process. */

@@ -26,10 +26,11 @@ from oneop.jobs.consistent import ConsistentView, view_of
 from oneop.jobs.context import JobContext, Watch, tracing
 from oneop.jobs.locks import torch_tracing_alone
 from oneop.jobs.planning.captured import unchanged_captures
-from oneop.jobs.planning.schema import changed_inputs, roots_of
+from oneop.jobs.planning.schema import changed_inputs, is_getitem, roots_of
 from oneop.jobs.training.optimizer import Optimizer
 from oneop.jobs.training.schedule import is_constant
 from oneop.jobs.training.session import Draft, StepCount, Variable, VariableSpec
+from oneop.runtime.core import core
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,7 @@ class TracedJob:
     watches: tuple[Watch, ...]
     device: torch.device
     is_spread: bool = False  # over several devices: the graph has collectives
+    dynamic_ops: frozenset[str] = frozenset()  # ops of oneop that give sizes which depend on data
 
     @cached_property
     def changes(self) -> tuple[tuple[torch.fx.Node, tuple[int, ...]], ...]:
@@ -173,8 +175,9 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         return [(tensor if view is None else view.gather(tensor)).detach() for tensor in [*flat, *watched]]
 
     examples = [torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in inputs]
-    with torch_tracing_alone():
+    with torch_tracing_alone(), core().Bounds() as bounds:
         graph = _make_graph(step, examples, held, [rate] if rate is not None else [])
+    _check_dynamic(name, graph, bounds.ops)
     return TracedJob(
         name=name,
         graph=graph,
@@ -190,7 +193,26 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         watches=output["watches"],
         device=device,
         is_spread=view is not None,
+        dynamic_ops=frozenset(bounds.ops),
     )
+
+
+def _check_dynamic(name: str, graph: torch.fx.GraphModule, ops: set[str]) -> None:
+    """Refuse calls on values whose size depends on data: they were traced with the largest. Results may be such."""
+    aten = torch.ops.aten
+    queue = [node for node in graph.graph.nodes if getattr(node.target, "_opname", None) in ops]
+    while queue:
+        node = queue.pop()
+        for user in node.users:
+            if user.op == "output":
+                continue
+            if is_getitem(user) or user.target in (aten.detach.default, aten.alias.default):
+                queue.append(user)
+                continue
+            raise ArgumentError(
+                f'job "{name}": the size of what an op gives depends on data, and {user.target} uses it: {node.name}\n'
+                "  return it from the job, and compute the rest outside"
+            )
 
 
 def _make_graph(step: Callable[..., Any], *examples: list[torch.Tensor]) -> torch.fx.GraphModule:
@@ -202,7 +224,7 @@ def _make_graph(step: Callable[..., Any], *examples: list[torch.Tensor]) -> torc
 def _discover(request: TraceRequest) -> JobContext:
     name, is_train = request.name, request.is_train
     device = request.device or torch.device("cpu")
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with FakeTensorMode(allow_non_fake_inputs=True), core().Bounds():
 
         def make_variable(spec: VariableSpec, _: torch.device) -> torch.Tensor:
             trains = is_train and spec.trainable

@@ -60,6 +60,20 @@ ONEOP_COLD inline void FinishRecords() {
   }
 }
 
+ONEOP_COLD inline void SetDynamic(OpRecord* record, std::string_view output, int axis) {
+  Names names(output);
+  for (int32_t i = 0; i < record->def.num_outputs; ++i) {
+    auto* arg = const_cast<oneop_arg_def*>(record->def.outputs[i]);
+    if (output == arg->name && axis >= 0 && axis < 32) {
+      arg->dynamic_axes |= 1u << axis;
+      return;
+    }
+    names.Add(arg->name);
+  }
+  record->Mistake({".dynamic(\"", output, "\", ", sdk::Digits(axis),
+                   "): expected an output and an axis from 0 on; ", names.Hint()});
+}
+
 template <class S>
 class Op {
  public:
@@ -172,6 +186,14 @@ class Op {
                   ".flops takes a function that returns a number: [](oneop::Infer& ctx) { ... }");
     record_->flops = function;
     record_->def.count_operations = &CountOperations;
+    return *this;
+  }
+  // The size of an output along an axis depends on data. Inference gives the largest; a kernel says
+  // by Call::set_size what it came to.
+  Op& dynamic(std::string_view output, int axis) {
+    if (kIsRight) {
+      SetDynamic(record_, output, axis);
+    }
     return *this;
   }
   Op& doc(const char* text) {

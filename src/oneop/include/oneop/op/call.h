@@ -135,6 +135,27 @@ class Call {
     return sdk::Requires(frame_, ONEOP_REQUIRE_BATCH_INVARIANT);
   }
 
+  // What the size of an output along an axis that .dynamic names came to; at most what inference
+  // said, which it is until then. The elements of the output lie densely in the shape that follows,
+  // so for an axis after the first call this before they are written.
+  void set_size(std::string_view name, int32_t axis, int64_t size, int32_t index = 0) const {
+    oneop_tensor* tensor =
+        sdk::TensorAt(frame_, sdk::NeedTensor(frame_, name, index, sdk::kOutput));
+    const bool may = axis >= 0 && axis < tensor->ndim &&
+                     (static_cast<uint32_t>(tensor->is_dynamic) >> axis & 1) != 0;
+    if (!ONEOP_LIKELY(may)) {
+      sdk::ThrowText(ONEOP_ERROR_VALUE,
+                     {"set_size: the size of output \"", name, "\" along axis ", sdk::Digits(axis),
+                      " is fixed; declare it with .dynamic(output, axis)"});
+    }
+    if (!ONEOP_LIKELY(size >= 0 && size <= tensor->shape[axis])) {
+      sdk::ThrowText(ONEOP_ERROR_VALUE, {"set_size: output \"", name, "\" has room for ",
+                                         sdk::Digits(tensor->shape[axis]), " along axis ",
+                                         sdk::Digits(axis), ", found ", sdk::Digits(size)});
+    }
+    tensor->shape[axis] = size;
+  }
+
   // Memory on the device of the call that lives until the kernel returns; its content is undefined.
   // Threads of parallel_for may ask for it too; the memory is given back when the kernel returns,
   // not when their body does.

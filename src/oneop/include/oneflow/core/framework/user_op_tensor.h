@@ -44,6 +44,16 @@ ONEOP_COLD inline std::string NameTensor(const oneop_frame* frame, const oneop_t
   Throw(error);
 }
 
+// mut_shape() of a tensor whose shape is the host's.
+[[noreturn]] ONEOP_COLD inline void ThrowFixedShape(const oneop_tensor* tensor) {
+  const oneflow::Error error(
+      ONEOP_ERROR_VALUE, nullptr, 0,
+      "has a fixed shape, which a kernel must not change; for an output whose "
+      "size depends on data, inference says set_is_dynamic(true)");
+  error.contents()->tensor = tensor;
+  Throw(error);
+}
+
 // void, char and unsigned char mean bytes, and so does a scratch buffer.
 template <class T>
 inline void CheckTensorType(const oneop_tensor* tensor, const char* function) {
@@ -84,7 +94,13 @@ class Tensor {
 
   ShapeView shape() const { return ShapeView(raw_.shape, raw_.ndim); }
   ShapeView shape_view() const { return shape(); }
-  MutShapeView mut_shape() { return MutShapeView(raw_.shape, raw_.ndim); }
+  // Of an output that inference has called dynamic.
+  MutShapeView mut_shape() {
+    if (!ONEOP_LIKELY(raw_.is_dynamic != 0)) {
+      ::oneop::sdk::ThrowFixedShape(&raw_);
+    }
+    return MutShapeView(raw_.shape, raw_.ndim);
+  }
   MutShapeView mut_shape_view() { return mut_shape(); }
   Stride stride() const { return Stride(raw_.stride, raw_.stride + raw_.ndim); }
   DataType data_type() const { return static_cast<DataType>(raw_.dtype); }
