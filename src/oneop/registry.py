@@ -47,9 +47,12 @@ class ArgDef:
     def __str__(self) -> str:
         """Return the name with what is special about it."""
         counts = f" x{self.count}{'+' if self.count_is_minimum else ''}"
-        notes = [
-            note for note, holds in [("optional", self.is_optional), ("changed in place", self.is_mutable)] if holds
+        facts = [
+            ("optional", self.is_optional),
+            ("changed in place", self.is_mutable),
+            ("its size depends on data", bool(self.dynamic_axes)),
         ]
+        notes = [note for note, holds in facts if holds]
         text = self.name + ("" if self.count == 1 and not self.count_is_minimum else counts)
         return f"{text} ({', '.join(notes)})" if notes else text
 

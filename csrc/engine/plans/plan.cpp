@@ -54,6 +54,9 @@ void CallPlan::choose(const CallSpec& spec) {
     has_work_ = false;
     for (int32_t i = 0; i < num_outputs(); ++i) {
       has_work_ |= output(i).elem_cnt != 0;
+      for (int32_t d = 0; d < output(i).ndim; ++d) {  // a size to find out, if of no elements
+        has_work_ |= output(i).shape[d] > 0 && takes_size(output(i), d, 0);
+      }
     }
   }
 }

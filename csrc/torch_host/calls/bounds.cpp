@@ -16,8 +16,10 @@ BoundsScope::~BoundsScope() { innermost = outer_; }
 bool BoundsScope::is_asked() { return innermost != nullptr; }
 
 void BoundsScope::note(const OpDef& op) {
+  for (BoundsScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+    scope->ops_.insert(op.name);
+  }
   if (innermost != nullptr) {
-    innermost->ops_.insert(op.name);
     return;
   }
   const std::string what = "op " + in_quotes(op.name) + ": the size of an output depends on data, ";

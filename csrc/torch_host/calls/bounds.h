@@ -9,7 +9,7 @@
 namespace oneop {
 
 // While one lives, calls that this thread traces give outputs of the largest sizes that are
-// possible. It notes which ops those are. Calls outside of one are refused.
+// possible. It notes which ops those are, as do those around it. Calls outside of one are refused.
 class BoundsScope {
  public:
   BoundsScope();

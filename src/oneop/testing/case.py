@@ -192,11 +192,10 @@ def inferred_shapes(case: Case) -> list[tuple[int, ...]] | None:
     metas = [torch.empty(recipe.shape, dtype=recipe.dtype, device="meta") for recipe in case.tensors]
     extra = {} if metas else {"device": "meta"}
     try:
-        results = case.subject.call_overload(case.group(metas), {**case.attributes, **extra})
+        results = case.subject.infer(case.group(metas), {**case.attributes, **extra})
     except Exception:
         return None
-    flat = [results] if isinstance(results, torch.Tensor) else list(results or ())
-    return [tuple(result.shape) for result in flat]
+    return [tuple(result.shape) for result in results]
 
 
 def cases(op: str | Op, *, device: str = "cpu", **hints: Any) -> SearchStrategy[Case]:

@@ -154,6 +154,17 @@ class Subject:
 
         return traced_call(self.call, *inputs, **attrs)
 
+    @property
+    def dynamic_axes(self) -> list[int]:
+        """The axes of each output, as bits, along which its size depends on data."""
+        return [arg.dynamic_axes for arg in self.op.outputs]
+
+    def infer(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[torch.Tensor]:
+        """Return what inference says of the outputs; of sizes that depend on data, the largest."""
+        with core().Bounds():
+            results = self.call_overload(inputs, attrs)
+        return list(results or ()) if isinstance(results, (list, tuple)) else [results]
+
     def torch_args(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return all arguments of the torch op, defaults filled in."""
         overload: torch._ops.OpOverload = self.call.overload

@@ -25,7 +25,9 @@ MOST_AXES = 32
 _fakes: dict[str, Kernel] = {}
 
 
-def read_axes(schema: Schema, dynamic: Mapping[str, int | Sequence[int]], sbp: object, source: Source) -> dict[str, int]:
+def read_axes(
+    schema: Schema, dynamic: Mapping[str, int | Sequence[int]], sbp: object, source: Source
+) -> dict[str, int]:
     """Return the axes of each output as bits. Raises `RegistrationError`."""
     if not isinstance(dynamic, Mapping):
         raise RegistrationError(
@@ -93,7 +95,9 @@ def _fake(name: str) -> Callable[..., Any]:
         device = _device(args, kwargs)
         axes = _axes_of_tensors(name, kwargs.get("output_counts"))
         made = [
-            torch.empty(tensor.shape if is_bounded else _with_symbols(tensor.shape, of), dtype=tensor.dtype, device=device)
+            torch.empty(
+                tensor.shape if is_bounded else _with_symbols(tensor.shape, of), dtype=tensor.dtype, device=device
+            )
             for tensor, of in zip(largest if several else [largest], axes, strict=True)
         ]
         return type(largest)(made) if several else made[0]

@@ -126,12 +126,11 @@ class _Probe:
         extra = {} if tensors else {"device": "meta"}
         try:
             grouped = group_tensors(self.subject, counts, tensors)
-            results = self.subject.call_overload(grouped, {**attrs, **extra})
+            results = self.subject.infer(grouped, {**attrs, **extra})
         except Exception as error:
             self.refusal = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             return None
-        flat = [results] if isinstance(results, torch.Tensor) else list(results or [])
-        return [tuple(result.shape) for result in flat]
+        return [tuple(result.shape) for result in results]
 
     def choices(self, kernel: KernelDef, counts: tuple[int, ...], base: Mapping[str, Any]) -> Iterator[Choice]:
         """Yield the first combination of dtypes for which inference and this kernel take some call."""

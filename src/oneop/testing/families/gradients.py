@@ -310,6 +310,8 @@ def graph_gradient(context: Context) -> Outcome:
     stop = obstacle(context, "graph gradient")
     if stop is not None:
         return stop if stop.status != MISSING else skipped("graph gradient", "no gradient")
+    if any(context.subject.dynamic_axes):
+        return skipped("graph gradient", "the size of an output depends on data")
 
     def holds(case: Case) -> None:
         from oneop.jobs.graph import compile_job

@@ -35,7 +35,8 @@ def hosts(context: Context) -> Outcome:
     name = subject.name.removeprefix(f"{library.package}__") if library.package else subject.name
     ops = {"numpy": getattr(oneop.numpy.load(library.path, package=library.package), name)}
     on_cpu: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-    if importlib.util.find_spec("jax") is not None and not any(arg.is_mutable for arg in subject.op.inputs):
+    is_for_jax = not any(arg.is_mutable for arg in subject.op.inputs) and not any(subject.dynamic_axes)
+    if importlib.util.find_spec("jax") is not None and is_for_jax:
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # a GPU's memory is torch's here
         import jax
 

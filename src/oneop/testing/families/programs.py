@@ -173,7 +173,10 @@ def job(context: Context) -> Outcome:
             made = [tensor * 0.5 if tensor.dtype.is_floating_point else tensor for tensor in tensors]
             return tuple(result * 2 if result.dtype.is_floating_point else result for result in case.run(made))
 
-        for body, what in ((alone, "in a planned job"), (in_between, "between other ops of a planned job")):
+        bodies = [(alone, "in a planned job"), (in_between, "between other ops of a planned job")]
+        if any(context.subject.dynamic_axes):  # nothing else in a job may use them
+            bodies.pop()
+        for body, what in bodies:
             tensors = [tensor.contiguous() for tensor in case.make()]
             expected = body(*tensors)
             planned = compile_job(body, tensors)
