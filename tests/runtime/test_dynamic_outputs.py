@@ -1,5 +1,6 @@
 """Outputs whose size depends on data: inference gives the largest, a kernel what there is."""
 
+import math
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ import torch
 from dynamic_sources import KEEP, ONEFLOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounterWithBackend
 
 import oneop
 import oneop.numpy
@@ -138,7 +140,7 @@ def test_what_cannot_be_declared():
         return str(caught.value)
 
     assert 'dynamic: there is no output "z"' in refused(dynamic={"z": 0}) and "outputs: y" in refused(dynamic={"z": 0})
-    assert 'expected an axis of output "y" from 0 on, or several, found -1' in refused(dynamic={"y": -1})
+    assert 'expected an axis of output "y" from 0 on, or several, found int -1' in refused(dynamic={"y": -1})
     assert "from 0 on, or several" in refused(dynamic={"y": ()})
     assert "from 0 on, or several" in refused(dynamic={"y": True})
     assert "expected a mapping of outputs to axes" in refused(dynamic=["y"])
@@ -188,14 +190,14 @@ def test_an_op_that_is_defined_again_without_it():
 # --- kernels in Python ---
 
 
-@pytest.fixture(params=["numpy", "torch"])
+@pytest.fixture(params=["numpy", "torch"], scope="module")
 def nonzero(request):
     with isolated():
         op = oneop.define("dy_nonzero(Tensor x) -> Tensor y", dynamic={"y": 0}, differentiable=False)
 
         @op.register_infer
         def _(x):
-            return oneop.TensorSpec((x.size, len(x.shape)), torch.int64)
+            return oneop.TensorSpec((math.prod(x.shape), len(x.shape)), torch.int64)
 
         @op.register_kernel(language=request.param)
         def _(x):
@@ -264,7 +266,7 @@ def test_a_composition_is_differentiated_and_compiled(captured):
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compiled_with_symbols(ops, captured, backend):
-    counter = torch._dynamo.testing.CompileCounterWithBackend(backend)
+    counter = CompileCounterWithBackend(backend)
 
     def function(x, mask):
         return ops.dy_put(ops.dy_keep(x, mask) * 2, mask).sum(0), ops.dy_keep(x, mask)
@@ -274,7 +276,7 @@ def test_compiled_with_symbols(ops, captured, backend):
         x = torch.randn(rows, 3, requires_grad=True)
         for mask in (torch.rand(rows) < 0.5, torch.zeros(rows, dtype=torch.bool), torch.ones(rows, dtype=torch.bool)):
             results, expected = compiled(x, mask), function(x, mask)
-            assert all(torch.allclose(a, b) for a, b in zip(results, expected, strict=True))
+            torch.testing.assert_close(results, expected)
             grads = [torch.autograd.grad(out[0].sum() + out[1].sum(), x)[0] for out in (results, expected)]
             assert torch.equal(*grads)
     assert counter.frame_count == 1  # one program for all sizes and all data
@@ -398,7 +400,7 @@ def test_the_checker_takes_it(ops):
     def reference(x, mask):
         return x[mask]
 
-    report = check("dy_keep", reference=reference, seconds=20)
+    report = check("dy_keep", reference=reference)
     assert not report.failures, str(report)
     statuses = {outcome.family: outcome.status for outcome in report.outcomes}
     assert all(

@@ -12,6 +12,7 @@
 #include "engine/ops/error.h"
 #include "engine/ops/registry.h"
 #include "torch_host/calls/sharded_calls.h"
+#include "torch_host/calls/symbolic.h"
 #include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {
@@ -155,6 +156,19 @@ void fill_missing_grads(const GradPlan& plan, const torch::autograd::Node& node,
   }
 }
 
+// A gradient that an op made with a size which depends on data has a symbol of its own for it. Who
+// traces cannot know that it is that of the input: the program checks it when it runs.
+void expect_data_sizes(c10::SymIntArrayRef expected, c10::SymIntArrayRef sizes) {
+  if (expected.size() != sizes.size()) {
+    return;
+  }
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d].is_symbolic() && !hint_of(sizes[d])) {
+      sizes[d].sym_eq(expected[d]).expect_true(__FILE__, __LINE__);
+    }
+  }
+}
+
 }  // namespace
 
 // torch checks this too, but its message says neither which input it is nor where the gradient is
@@ -168,6 +182,9 @@ void OpNode::check_results(const variable_list& results) const {
     const auto& expected = edge.function->input_metadata(edge.input_nr);
     if (expected.was_default_constructed()) {
       continue;
+    }
+    if (results[i].unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+      expect_data_sizes(expected.shape_as_dim_vector(), results[i].sym_sizes());
     }
     const bool has_shape = expected.is_same_shape(results[i]) ||
                            expected.is_expandable_to_shape(results[i]);  // torch sums over it
