@@ -81,6 +81,36 @@ class Count final : public user_op::OpKernel {
 REGISTER_USER_KERNEL("count").SetCreateFn<Count>().SetIsMatchedHob(user_op::HobDeviceType() ==
                                                                    DeviceType::kCPU);
 
+// Gives the positive elements.
+REGISTER_USER_OP("positive")
+    .Input("x")
+    .Output("y")
+    .NoGrad()
+    .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
+      *ctx->OutputShape("y", 0) = ctx->InputShape("x", 0);
+      *ctx->OutputDType("y", 0) = ctx->InputDType("x", 0);
+      *ctx->OutputIsDynamic("y", 0) = true;
+      return Maybe<void>::Ok();
+    });
+
+class Positive final : public user_op::OpKernel {
+ private:
+  using user_op::OpKernel::Compute;
+  void Compute(user_op::KernelComputeContext* ctx) const override {
+    const user_op::Tensor* x = ctx->Tensor4ArgNameAndIndex("x", 0);
+    user_op::Tensor* y = ctx->Tensor4ArgNameAndIndex("y", 0);
+    int64_t count = 0;
+    for (int64_t i = 0; i < x->shape().elem_cnt(); ++i) {
+      if (x->dptr<float>()[i] > 0) {
+        y->mut_dptr<float>()[count++] = x->dptr<float>()[i];
+      }
+    }
+    y->mut_shape()->Set(0, count);
+  }
+  bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
+};
+REGISTER_USER_KERNEL("positive").SetCreateFn<Positive>().SetIsMatchedHob(user_op::HobTrue());
+
 // Inference refuses every call.
 REGISTER_USER_OP("picky").Input("x").Output("y").NoGrad().SetTensorDescInferFn(
     [](user_op::InferContext*) -> Maybe<void> {

@@ -66,6 +66,29 @@ TEST(ops_are_listed_with_their_definitions) {
   TRUE(api().has_gradient(api().find_op("count")) == 0);
 }
 
+TEST(sizes_that_depend_on_data_come_back) {
+  const OneInput call({4});
+  oneop_plan* plan = api().prepare(api().find_op("positive"), &call.request);
+  TRUE(plan != nullptr);
+  TRUE(api().output(plan, 0)->is_dynamic != 0);
+  EQUAL(api().output(plan, 0)->shape[0], 4);
+  std::vector<float> x = {1, -2, 3, -4}, y(4);
+  void* data[] = {x.data(), y.data()};
+  int64_t size = -1;
+  int64_t* shapes[] = {&size};
+  EQUAL(api().run_dynamic(plan, data, nullptr, nullptr, shapes), ONEOP_OK);
+  EQUAL(size, 2);
+  EQUAL(y[1], 3);
+  x = {-1, -2, -3, -4};
+  EQUAL(api().run_dynamic(plan, data, nullptr, nullptr, shapes), ONEOP_OK);
+  EQUAL(size, 0);
+  EQUAL(api().output(plan, 0)->shape[0], 4);  // the plan is as it was
+  TRUE(api().run(plan, data, nullptr, nullptr) != ONEOP_OK);
+  TRUE(says("OpNotImplementedError", "which this way to call it cannot tell"));
+  api().release_plan(plan);
+  EQUAL(run("scale", {1, 2}).size(), 2u);
+}
+
 TEST(outputs_are_inferred_without_a_kernel) {
   const OneInput call({2, 3}, ONEOP_DTYPE_INT64);  // no kernel takes it
   oneop_plan* plan = api().infer(api().find_op("scale"), &call.request);

@@ -11,7 +11,11 @@ import torch
 from dynamic_sources import KEEP, ONEFLOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import distributed as dist
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import oneop
 import oneop.numpy
@@ -320,6 +324,20 @@ def test_vmap_and_meta_tensors(ops):
     assert "so the results of a vmap would have different sizes" in str(caught.value)
     with pytest.raises(OpRuntimeError, match="and tensors on the meta device have none"):
         ops.dy_keep(torch.ones(3, 1, device="meta"), torch.ones(3, dtype=torch.bool, device="meta"))
+
+
+def test_dtensors(ops):
+    dist.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+    try:
+        mesh = init_device_mesh("cpu", (2,))
+        x = DTensor.from_local(torch.ones(3, 1), mesh, [Shard(0)], run_check=False)
+        mask = DTensor.from_local(torch.ones(3, dtype=torch.bool), mesh, [Shard(0)], run_check=False)
+        with pytest.raises(OpNotImplementedError) as caught:
+            ops.dy_keep(x, mask)
+        assert "so it cannot be split over devices\n  call it on whole tensors: x.full_tensor()" in str(caught.value)
+        assert ops.dy_keep(x.to_local(), mask.to_local()).shape == (3, 1)
+    finally:
+        dist.destroy_process_group()
 
 
 # --- OneFlow's spelling, jobs ---

@@ -44,7 +44,7 @@ def read_axes(
                 f'op "{schema.name}", dynamic: there is no output "{name}"{did_you_mean(str(name), outputs)}\n'
                 f"  outputs: {', '.join(outputs) or 'none'}\n  at {source}"
             )
-        numbers = list(axes) if isinstance(axes, (list, tuple)) else [axes]
+        numbers: list[Any] = list(axes) if isinstance(axes, (list, tuple)) else [axes]
         if not numbers or not all(type(axis) is int and 0 <= axis < MOST_AXES for axis in numbers):
             raise RegistrationError(
                 f'op "{schema.name}", dynamic: expected an axis of output "{name}" from 0 on, or several, '
@@ -123,7 +123,7 @@ def _with_symbols(shape: Sequence[Any], axes: Sequence[int]) -> list[Any]:
             sizes[axis] = context.new_dynamic_size(min=0, max=largest)
         else:  # itself a symbol
             sizes[axis] = context.new_dynamic_size()
-            torch._check(sizes[axis] <= largest)
+            torch._check(sizes[axis] <= largest)  # type: ignore[no-untyped-call]
     return sizes
 
 
