@@ -175,9 +175,8 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         return [(tensor if view is None else view.gather(tensor)).detach() for tensor in [*flat, *watched]]
 
     examples = [torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in inputs]
-    with torch_tracing_alone(), core().Bounds() as bounds:
-        graph = _make_graph(step, examples, held, [rate] if rate is not None else [])
-    _check_dynamic(name, graph, bounds.ops)
+    with torch_tracing_alone():
+        graph, dynamic_ops = _make_graph(name, step, examples, held, [rate] if rate is not None else [])
     return TracedJob(
         name=name,
         graph=graph,
@@ -193,7 +192,7 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         watches=output["watches"],
         device=device,
         is_spread=view is not None,
-        dynamic_ops=frozenset(bounds.ops),
+        dynamic_ops=dynamic_ops,
     )
 
 
@@ -215,10 +214,16 @@ def _check_dynamic(name: str, graph: torch.fx.GraphModule, ops: set[str]) -> Non
             )
 
 
-def _make_graph(step: Callable[..., Any], *examples: list[torch.Tensor]) -> torch.fx.GraphModule:
+def _make_graph(
+    name: str, step: Callable[..., Any], *examples: list[torch.Tensor]
+) -> tuple[torch.fx.GraphModule, frozenset[str]]:
+    """Return the graph, and the ops in it that give sizes which depend on data."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    return make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
+    with core().Bounds() as bounds:
+        graph = make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
+    _check_dynamic(name, graph, bounds.ops)
+    return graph, frozenset(bounds.ops)
 
 
 def _discover(request: TraceRequest) -> JobContext:
