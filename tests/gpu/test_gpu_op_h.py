@@ -8,6 +8,8 @@ import torch.nn.functional as F
 
 import oneop
 from oneop.errors import KernelNotFoundError
+from oneop.testing.checker import ON_CUDA, run_check
+from oneop.testing.subject import Hints
 
 pytestmark = pytest.mark.gpu
 
@@ -160,3 +162,17 @@ def test_rows_in_a_job(ops):
         x = torch.randn(6, 300, device="cuda")
         torch.testing.assert_close(job(x), ops.gpu_oph_softmax(x, w)[0])
     assert "one CUDA graph" in str(job.plan())
+
+
+def test_a_size_that_depends_on_data(ops):
+    for size in (0, 1, 1000, 100_000):
+        x = torch.randn(size, device="cuda")
+        assert torch.equal(ops.gpu_h_positive(x), x[x > 0])
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = torch.compile(lambda x: ops.gpu_h_positive(x) * 2 + 1, fullgraph=True, dynamic=True)
+        for size in (10, 1000):
+            for x in (torch.randn(size, device="cuda"), -torch.ones(size, device="cuda")):
+                assert torch.equal(compiled(x), x[x > 0] * 2 + 1)
+    report = run_check("gpu_h_positive", Hints(reference=lambda x: x[x > 0]), only=ON_CUDA)
+    assert report.ok, str(report)

@@ -86,3 +86,29 @@ OP("gpu_oph_turned(Tensor x) -> (Tensor y, Tensor first)")
     .infer("... [n] -> ... [n], ...")
     .cuda_rows<oneop::Outputs<float, int64_t>(float), oneop::Outputs<half, int64_t>(half)>(Turned())
     .no_grad();
+
+// Positive elements, in order: one thread is enough for a test.
+__global__ void KeepPositive(const float* x, float* y, int64_t n, int64_t* count) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (x[i] > 0) {
+      y[kept++] = x[i];
+    }
+  }
+  *count = kept;
+}
+OP("gpu_h_positive(Tensor x) -> Tensor y")
+    .infer([](oneop::Infer& ctx) {
+      ctx.check(ctx.dim("x") == 1, "x has one axis");
+      ctx.set_like("y", "x");
+    })
+    .dynamic("y", 0)
+    .cuda_kernel<float>([](auto x, auto y, oneop::Attrs, oneop::Call& call) {
+      auto* count = call.scratch<int64_t>(1);
+      KeepPositive<<<1, 1, 0, call.cuda_stream()>>>(x.data(), y.data(), x.numel(), count);
+      int64_t kept = 0;
+      cudaMemcpyAsync(&kept, count, sizeof kept, cudaMemcpyDeviceToHost, call.cuda_stream());
+      cudaStreamSynchronize(call.cuda_stream());
+      call.set_size("y", 0, kept);
+    })
+    .no_grad();
