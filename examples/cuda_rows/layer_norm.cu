@@ -34,6 +34,13 @@ REGISTER_USER_OP("row_layer_norm")
       *ctx->Dtype4ArgNameAndIndex("mean", 0) = DataType::kFloat;
       *ctx->Dtype4ArgNameAndIndex("inv_std", 0) = DataType::kFloat;
       return Maybe<void>::Ok();
+    })
+    // They are there for the backward op, which knows nothing of gradients that come back to them.
+    .SetOutputArgModifyFn([](const user_op::GetOutputArgModifier& modifier_of,
+                             const user_op::UserOpConfWrapper&) -> Maybe<void> {
+      modifier_of("mean", 0)->set_requires_grad(false);
+      modifier_of("inv_std", 0)->set_requires_grad(false);
+      return Maybe<void>::Ok();
     });
 
 REGISTER_USER_OP("row_layer_norm_grad")

@@ -183,3 +183,11 @@ def test_random_and_in_place_ops_are_not_compared():
     changes = oneop.define("doubled(Tensor(a!) x) -> ()", differentiable=False)
     changes.register_kernel("cpu", dtypes=torch.float32)(lambda x: np.multiply(x, 1.0, out=x) and None)
     assert bench(changes, sizes=(1,), seconds=0.01).ok
+
+
+def test_a_kernel_that_computes_in_fewer_bits():
+    def kernel(x):
+        narrow = x.astype(np.float16)
+        return (narrow * narrow).astype(np.float32)
+
+    assert not squares(kernel).ok

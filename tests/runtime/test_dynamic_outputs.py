@@ -23,6 +23,7 @@ import oneop.typing as tp
 from oneop.errors import (
     ArgumentError,
     CheckError,
+    OpCheckFailed,
     OpNotImplementedError,
     OpRuntimeError,
     OpValueError,
@@ -426,3 +427,27 @@ def test_the_checker_takes_it(ops):
         for family in ("memory", "inference", "reference", "gradient", "second gradient", "compile", "export", "job")
     )
     assert statuses["vmap"] == "skipped"
+
+
+def test_the_checker_where_values_decide_the_size():
+    """Nudged inputs of the reference, zeros and special values give other sizes: no judge, and no failure."""
+    with isolated():
+        op = oneop.define("dy_above(Tensor x) -> Tensor y", dynamic={"y": 0}, differentiable=False)
+
+        @op.register_infer
+        def _(x):
+            return (math.prod(x.shape),)
+
+        @op.register_kernel(dtypes=(torch.float32, torch.float64))
+        def _(x):
+            return x[x > 0]
+
+        report = check(op, reference=lambda x: x[x > 0])
+        assert report.ok, str(report)
+
+        @op.register_kernel(dtypes=(torch.float32, torch.float64))
+        def _(x):
+            return x[x > 0][:-1] if x.size > 20 else x[x > 0]
+
+        with pytest.raises(OpCheckFailed, match=r"y is float32\[\d+\], expected float32\[\d+\]"):
+            check(op, reference=lambda x: x[x > 0])

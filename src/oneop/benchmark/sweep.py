@@ -116,7 +116,8 @@ def _case(domain: Domain, choice: Choice, size: int) -> Case | None:
         (template for template in choice.templates if template.symbols), key=lambda template: len(template.symbols)
     )
     for template in templates or choice.templates:
-        case = make_case(domain, choice, template.shapes(_sizes(template, size)), attrs)
+        # Full mantissas: numbers that a narrow dtype holds too would hide that a kernel computes in one.
+        case = make_case(domain, choice, template.shapes(_sizes(template, size)), attrs, fill="full")
         if is_taken(case):
             return case
     return None

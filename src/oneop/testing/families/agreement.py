@@ -246,8 +246,10 @@ def zeros_agree(context: Context, case: Case) -> None:
     except Exception:
         raise NotForThis from None
     for name, zero, near, result in zip(context.output_names(), expected, limit, case.run(tensors), strict=False):
-        if not zero.is_floating_point() or not result.is_floating_point() or zero.shape != result.shape:
+        if not zero.is_floating_point() or not result.is_floating_point():
             continue
+        if zero.shape != result.shape or zero.shape != near.shape:
+            continue  # of sizes that depend on data
         means_something = (zero == 0) & (near != 0) & near.isfinite() & (zero.signbit() == near.signbit())
         wrong = means_something & (result == 0) & (result.signbit() != zero.signbit())
         if bool(wrong.any()):
