@@ -125,6 +125,8 @@ class UserOp:
         if context is not None:
             self._name = context.name_op(self._name, self._op.name)
         arguments: dict[str, Any] = {**self._inputs, **self._attrs}
+        if context is not None and not any(self._inputs.values()) and context.device.type != "cpu":
+            arguments["device"] = context.device  # there is no tensor that would say it
         counts = [self._outputs.get(arg.name, 0 if arg.is_optional else arg.count) for arg in self._op.outputs]
         if any(arg.is_optional or arg.count_is_minimum for arg in self._op.outputs):
             arguments["output_counts"] = counts

@@ -21,6 +21,8 @@ oneop.define("twice(Tensor x) -> Tensor y", infer="elementwise", differentiable=
     lambda x: x * 2
 )
 
+flow.config.gpu_device_num(0)
+
 
 class Twice(flow.deprecated.nn.Module):
     def __init__(self):
@@ -55,6 +57,28 @@ class Names(flow.unittest.TestCase):
 
         y = job(np.array([1.0, 2.0], np.float32)).get()
         case.assertEqual(y.numpy_list()[0].tolist(), [4.0, 8.0])
+
+    def test_jobs_are_on_the_gpu_where_there_is_one(case):
+        def job_of(config=None):
+            tags = []
+
+            @flow.global_function(function_config=config)
+            def job(x: oft.Numpy.Placeholder((2,))):
+                y = flow.math.relu(x)
+                tags.append(y.parallel_conf.device_tag)
+                return y
+
+            case.assertEqual(job(np.array([-1.0, 2.0], np.float32)).get().numpy().tolist(), [0.0, 2.0])
+            case.assertEqual(len(set(tags)), 1)
+            return tags[0]
+
+        case.assertEqual(job_of(), "cpu")  # because the program asks for no GPU
+        flow.config.gpu_device_num(1)
+        case.assertEqual(job_of(), "gpu" if torch.cuda.is_available() else "cpu")
+        config = flow.FunctionConfig()
+        config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+        case.assertEqual(job_of(config), "cpu")
+        flow.config.gpu_device_num(0)
 
     def test_math(case):
         x, dy = torch.randn(3), torch.randn(3)

@@ -1,13 +1,18 @@
 """What OneFlow's programs read of a tensor inside a job: the name of the op that made it, and where it is."""
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from oneop import user_op
-from oneop.jobs.function import global_function as global_function
+from oneop.config import uses_gpus
+from oneop.jobs.context import current_context
+from oneop.jobs.function import Job, job_maker
+from oneop.jobs.function_config import FunctionConfig
+from oneop.jobs.scope import placement
 
 
 class _Tag(str):
@@ -22,8 +27,21 @@ class _Tag(str):
 class _ParallelConf:
     """The placement of a tensor."""
 
-    def __init__(self, blob: torch.Tensor) -> None:
-        self.device_tag = _Tag("cpu" if blob.device.type == "cpu" else "gpu")
+    def __init__(self, device: torch.device) -> None:
+        self.device_tag = _Tag("cpu" if device.type == "cpu" else "gpu")
+
+
+def global_function(
+    type: str | FunctionConfig = "predict",
+    function_config: FunctionConfig | None = None,
+    *,
+    backend: str | None = None,
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Job]:
+    """Make a job, see `oneop.global_function`. It runs on the GPU where there is one and nothing else is said."""
+    scope = sys._getframe(1).f_locals
+    usual = placement("gpu" if uses_gpus() else "cpu", "0:0")
+    return job_maker(type, function_config, backend=backend, name=name, scope=scope, usual_placement=usual)
 
 
 def _numpy_list(blob: torch.Tensor) -> list[Any]:
@@ -37,7 +55,8 @@ torch.Tensor.numpy_list = _numpy_list  # type: ignore[attr-defined]
 def describe(blob: torch.Tensor, op_name: str) -> torch.Tensor:
     """Give a tensor `op_name` and `parallel_conf`."""
     blob.op_name = op_name  # type: ignore[attr-defined]
-    blob.parallel_conf = _ParallelConf(blob)  # type: ignore[attr-defined]
+    context = current_context()  # a job is first traced on the CPU, wherever it will run
+    blob.parallel_conf = _ParallelConf(blob.device if context is None else context.device)  # type: ignore[attr-defined]
     return blob
 
 
