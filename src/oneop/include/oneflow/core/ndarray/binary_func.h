@@ -30,7 +30,7 @@ namespace sdk {
 
 // x - y * floor(x / y), and C's x - y * trunc(x / y); of integers too.
 template <class T>
-T Remainder(T x, T y) {
+OF_DEVICE_FUNC T Remainder(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(y == T(0) ? T(0) : x % y);
   } else if constexpr (std::is_same_v<T, double>) {
@@ -40,13 +40,13 @@ T Remainder(T x, T y) {
   }
 }
 template <class T>
-T FloorRemainder(T x, T y) {
+OF_DEVICE_FUNC T FloorRemainder(T x, T y) {
   const T rest = Remainder(x, y);
   return rest != T(0) && (y < T(0)) != (rest < T(0)) ? static_cast<T>(rest + y) : rest;
 }
 // The quotient rounded down, and toward zero.
 template <class T>
-T FloorQuotient(T x, T y) {
+OF_DEVICE_FUNC T FloorQuotient(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     if (y == T(0)) {
       return T(0);
@@ -58,7 +58,7 @@ T FloorQuotient(T x, T y) {
   }
 }
 template <class T>
-T TruncQuotient(T x, T y) {
+OF_DEVICE_FUNC T TruncQuotient(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     return y == T(0) ? T(0) : static_cast<T>(x / y);
   } else {
@@ -66,7 +66,7 @@ T TruncQuotient(T x, T y) {
   }
 }
 template <class T>
-T Power(T x, T y) {
+OF_DEVICE_FUNC T Power(T x, T y) {
   if constexpr (std::is_same_v<T, double> || std::is_integral_v<T>) {
     return static_cast<T>(std::pow(static_cast<double>(x), static_cast<double>(y)));
   } else {
