@@ -80,6 +80,34 @@ class Names(flow.unittest.TestCase):
         case.assertEqual(job_of(config), "cpu")
         flow.config.gpu_device_num(0)
 
+    def test_arrays_of_the_mirrored_view_may_be_smaller(case):
+        @flow.global_function()
+        def job(x: oft.ListNumpy.Placeholder((4, 3)), y: oft.Numpy.Placeholder((1,))):
+            return x * 2 + y
+
+        y = np.ones(1, np.float32)
+        for shape in ((4, 3), (3, 1), (0, 3), (3, 1)):
+            x = np.random.rand(*shape).astype(np.float32)
+            case.assertTrue(np.array_equal(job([x], y=y).get().numpy_list()[0], x * 2 + 1))
+        for shape in ((5, 3), (4,), (4, 3, 1)):
+            with case.assertRaises(oneop.errors.ArgumentError) as raised:
+                job([np.zeros(shape, np.float32)], y)
+            case.assertIn("expected float32 (4, 3)", str(raised.exception))
+        case.assertIn("float32[4, 3]", str(job.plan()))
+
+    def test_batch_axes(case):
+        @flow.global_function()
+        def job(x: oft.Numpy.Placeholder((2, 2))):
+            w = flow.get_variable("w", shape=(2, 2), initializer=flow.constant_initializer(1.0))
+            of_input = flow.user_op_builder("a").Op("twice").Input("x", [x]).Output("y").Build().InferAndTryRun()
+            of_variable = flow.user_op_builder("b").Op("twice").Input("x", [w]).Output("y").Build().InferAndTryRun()
+            case.assertEqual(of_input.SoleOutputBlob().batch_axis, 0)
+            case.assertIsNone(of_variable.SoleOutputBlob().batch_axis)
+            case.assertEqual(flow.math.add(of_variable.SoleOutputBlob(), x).batch_axis, 0)
+            return of_input.SoleOutputBlob() + of_variable.SoleOutputBlob()
+
+        case.assertEqual(job(np.ones((2, 2), np.float32)).get().numpy().tolist(), [[4.0, 4.0], [4.0, 4.0]])
+
     def test_math(case):
         x, dy = torch.randn(3), torch.randn(3)
         y = flow.math.sigmoid(x, name="s")

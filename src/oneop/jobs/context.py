@@ -127,6 +127,10 @@ class JobContext:
             self._tensors[spec.name] = self._make_variable(spec, self.device)
         return self._tensors[spec.name]
 
+    def is_variable(self, tensor: torch.Tensor) -> bool:
+        """Say whether a tensor stands for a variable."""
+        return any(tensor is known for known in self._tensors.values())
+
     def qualified(self, name: str) -> str:
         """Return a name with the prefix of the namespaces around."""
         return self._prefix + name

@@ -47,6 +47,7 @@ inline cudaError_t GetNumBlocks(int64_t n, int* num_blocks) {
 // A functor that needs no preparation on the device.
 template <class F>
 struct SimpleFactory {
+  explicit SimpleFactory(F functor) : functor(functor) {}
   F functor;
   __device__ F operator()() const { return functor; }
 };

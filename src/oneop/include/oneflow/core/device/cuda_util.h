@@ -10,8 +10,10 @@ ONEOP_INTERFACE
 #if defined(__CUDACC__)
 
 #if defined(ONEOP_PORT)
+#include <cuComplex.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <math_constants.h>
 
 #include "oneop/sdk/port/cub_names.h"
 #endif

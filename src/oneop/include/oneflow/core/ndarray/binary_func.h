@@ -54,7 +54,8 @@ OF_DEVICE_FUNC T FloorQuotient(T x, T y) {
     const T quotient = static_cast<T>(x / y);
     return static_cast<T>(x % y) != T(0) && (x < T(0)) != (y < T(0)) ? quotient - T(1) : quotient;
   } else {
-    return static_cast<T>(std::floor(x / y));
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    return static_cast<T>(std::floor(static_cast<Wide>(x / y)));
   }
 }
 template <class T>
@@ -62,7 +63,8 @@ OF_DEVICE_FUNC T TruncQuotient(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     return y == T(0) ? T(0) : static_cast<T>(x / y);
   } else {
-    return static_cast<T>(std::trunc(x / y));
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    return static_cast<T>(std::trunc(static_cast<Wide>(x / y)));
   }
 }
 template <class T>
@@ -118,6 +120,13 @@ ONEOP_BINARY_FUNC(XOR, bool, static_cast<bool>(x) != static_cast<bool>(y))
 ONEOP_BINARY_FUNC(Any, bool, static_cast<bool>(x) || static_cast<bool>(y))
 ONEOP_BINARY_FUNC(All, bool, static_cast<bool>(x) && static_cast<bool>(y))
 #undef ONEOP_BINARY_FUNC
+
+// Comparison of close numbers, where a NaN is equal to another or not. Names alone, as in OneFlow: by
+// them an op says how it may be split; with its tolerances it is BinaryOp::kIsClose.
+template <class T>
+struct BinaryFuncIEN;
+template <class T>
+struct BinaryFuncINN;
 
 template <template <class> class BinaryFunc, class T>
 struct BinaryFuncTrait {
