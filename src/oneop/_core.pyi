@@ -163,6 +163,13 @@ def count_operations(
     output_counts: Sequence[int],
     attrs: Mapping[str, object],
 ) -> float: ...
+def infer_batch_axes(
+    name: str,
+    inputs: Sequence[Sequence[tuple[Sequence[int], torch.dtype]]],
+    output_counts: Sequence[int],
+    attrs: Mapping[str, object],
+    axes: Sequence[int],
+) -> list[int]: ...
 def watch_sharded_calls(function: Callable[[list[torch.Tensor], list[torch.Tensor]], None]) -> None: ...
 def run_gradient(
     op: str,

@@ -15,6 +15,7 @@ def load_library(path: str | os.PathLike[str]) -> LoadedLibrary:
 
 
 load_library_now = load_library
+_gpus = 1
 
 
 def cpu_fallback(is_on: bool) -> None:
@@ -34,8 +35,18 @@ def sync_kernels(is_on: bool) -> None:
 
 
 def gpu_device_num(num: int) -> None:
-    """Accept the number of GPUs a program says it uses. torch finds the devices itself, so nothing changes."""
+    """Accept the number of GPUs a program says it uses. torch finds the devices itself.
+
+    Programs that `import oneflow` run jobs on the GPU where there is one, as OneFlow does; 0 has them run on the CPU.
+    """
+    global _gpus
     _check_count("gpu_device_num", num)
+    _gpus = num
+
+
+def uses_gpus() -> bool:
+    """Say whether the program did not ask for 0 GPUs."""
+    return _gpus != 0
 
 
 def cpu_device_num(num: int) -> None:

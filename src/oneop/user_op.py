@@ -10,7 +10,7 @@ import torch
 from oneop.errors import ArgumentError, did_you_mean
 from oneop.jobs.context import current_context
 from oneop.registry import ArgDef, OpDef, get_op
-from oneop.runtime.core import find_op
+from oneop.runtime.core import core, find_op
 
 
 def user_op_builder(op_name: str) -> UserOpBuilder:
@@ -113,6 +113,7 @@ class UserOp:
         self._outputs = outputs
         self._attrs = attrs
         self._results: dict[str, list[torch.Tensor]] | None = None
+        self._counts: list[int] = []
 
     @property
     def op_name(self) -> str:
@@ -125,15 +126,27 @@ class UserOp:
         if context is not None:
             self._name = context.name_op(self._name, self._op.name)
         arguments: dict[str, Any] = {**self._inputs, **self._attrs}
+        if context is not None and not any(self._inputs.values()) and context.device.type != "cpu":
+            arguments["device"] = context.device  # there is no tensor that would say it
         counts = [self._outputs.get(arg.name, 0 if arg.is_optional else arg.count) for arg in self._op.outputs]
         if any(arg.is_optional or arg.count_is_minimum for arg in self._op.outputs):
             arguments["output_counts"] = counts
+        self._counts = counts
         results = find_op(self._op.name)(**arguments)
         rest = iter([results] if isinstance(results, torch.Tensor) else results)
         self._results = {
             arg.name: [next(rest) for _ in range(count)] for arg, count in zip(self._op.outputs, counts, strict=True)
         }
         return self
+
+    def infer_batch_axes(self, of_inputs: Sequence[int | None]) -> list[int | None]:
+        """Return the axis along which a batch lies in each output, as the op says, from those of the inputs."""
+        tensors = [[(tuple(x.shape), x.dtype) for x in self._inputs.get(arg.name, ())] for arg in self._op.inputs]
+        axes = [-1 if axis is None else axis for axis in of_inputs]
+        return [
+            None if axis < 0 else axis
+            for axis in core().infer_batch_axes(self._op.name, tensors, self._counts, self._attrs, axes)
+        ]
 
     def RemoteBlobDict(self) -> dict[str, list[torch.Tensor]]:
         """Return the tensors of each output that was asked for."""

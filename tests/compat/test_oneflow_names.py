@@ -21,6 +21,8 @@ oneop.define("twice(Tensor x) -> Tensor y", infer="elementwise", differentiable=
     lambda x: x * 2
 )
 
+flow.config.gpu_device_num(0)
+
 
 class Twice(flow.deprecated.nn.Module):
     def __init__(self):
@@ -55,6 +57,56 @@ class Names(flow.unittest.TestCase):
 
         y = job(np.array([1.0, 2.0], np.float32)).get()
         case.assertEqual(y.numpy_list()[0].tolist(), [4.0, 8.0])
+
+    def test_jobs_are_on_the_gpu_where_there_is_one(case):
+        def job_of(config=None):
+            tags = []
+
+            @flow.global_function(function_config=config)
+            def job(x: oft.Numpy.Placeholder((2,))):
+                y = flow.math.relu(x)
+                tags.append(y.parallel_conf.device_tag)
+                return y
+
+            case.assertEqual(job(np.array([-1.0, 2.0], np.float32)).get().numpy().tolist(), [0.0, 2.0])
+            case.assertEqual(len(set(tags)), 1)
+            return tags[0]
+
+        case.assertEqual(job_of(), "cpu")  # because the program asks for no GPU
+        flow.config.gpu_device_num(1)
+        case.assertEqual(job_of(), "gpu" if torch.cuda.is_available() else "cpu")
+        config = flow.FunctionConfig()
+        config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+        case.assertEqual(job_of(config), "cpu")
+        flow.config.gpu_device_num(0)
+
+    def test_arrays_of_the_mirrored_view_may_be_smaller(case):
+        @flow.global_function()
+        def job(x: oft.ListNumpy.Placeholder((4, 3)), y: oft.Numpy.Placeholder((1,))):
+            return x * 2 + y
+
+        y = np.ones(1, np.float32)
+        for shape in ((4, 3), (3, 1), (0, 3), (3, 1)):
+            x = np.random.rand(*shape).astype(np.float32)
+            case.assertTrue(np.array_equal(job([x], y=y).get().numpy_list()[0], x * 2 + 1))
+        for shape in ((5, 3), (4,), (4, 3, 1)):
+            with case.assertRaises(oneop.errors.ArgumentError) as raised:
+                job([np.zeros(shape, np.float32)], y)
+            case.assertIn("expected float32 (4, 3)", str(raised.exception))
+        case.assertIn("float32[4, 3]", str(job.plan()))
+
+    def test_batch_axes(case):
+        @flow.global_function()
+        def job(x: oft.Numpy.Placeholder((2, 2))):
+            w = flow.get_variable("w", shape=(2, 2), initializer=flow.constant_initializer(1.0))
+            of_input = flow.user_op_builder("a").Op("twice").Input("x", [x]).Output("y").Build().InferAndTryRun()
+            of_variable = flow.user_op_builder("b").Op("twice").Input("x", [w]).Output("y").Build().InferAndTryRun()
+            case.assertEqual(of_input.SoleOutputBlob().batch_axis, 0)
+            case.assertIsNone(of_variable.SoleOutputBlob().batch_axis)
+            case.assertEqual(flow.math.add(of_variable.SoleOutputBlob(), x).batch_axis, 0)
+            return of_input.SoleOutputBlob() + of_variable.SoleOutputBlob()
+
+        case.assertEqual(job(np.ones((2, 2), np.float32)).get().numpy().tolist(), [[4.0, 4.0], [4.0, 4.0]])
 
     def test_math(case):
         x, dy = torch.randn(3), torch.randn(3)

@@ -11,6 +11,8 @@ import torch
 import oneop
 from oneop import typing as tp
 from oneop.errors import ArgumentError
+from oneop.jobs.context import current_context
+from oneop.jobs.scope import Placement
 
 X = np.array([-2, -1, 0, 1, 2], dtype=np.float32)
 
@@ -253,6 +255,48 @@ def test_unknown_backend():
 
     with pytest.raises(ArgumentError, match="expected a backend of planned, inductor, eager, found 'magic'"):
         job(X)
+
+
+def test_a_default_placement():
+    config = oneop.FunctionConfig()
+    with pytest.raises(ArgumentError, match="default_placement_scope: expected a placement, found 'cpu'"):
+        config.default_placement_scope("cpu")
+    placement = oneop.scope.placement("gpu", "0:0")
+    config.default_placement_scope(placement)
+    seen = []
+
+    @oneop.global_function(function_config=config)
+    def job(x: tp.Numpy.Placeholder((5,))) -> tp.Numpy:
+        seen.append(current_context().device)
+        with placement, placement:  # it may be entered again
+            return x * 2
+
+    assert job(X).tolist() == (X * 2).tolist()
+    wanted = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+    assert set(seen) == {wanted} and job.compile().traced.device == wanted
+    config.default_placement_scope(None)
+    assert config.placement is None
+
+
+def test_a_job_is_traced_where_its_first_placement_says():
+    # The meta device stands for a GPU: the sum of a tensor there and one on the CPU is refused.
+    elsewhere = Placement(torch.device("meta"))
+    seen = []
+
+    @oneop.global_function()
+    def job(x: tp.Numpy.Placeholder((5,))) -> tp.Numpy:
+        with elsewhere:
+            seen.append(str(x.device))
+            return x + torch.ones(5, device=current_context().device)
+
+    assert str(job.compile().traced.device) == "meta" and seen == ["cpu", "meta", "meta"]
+
+    @oneop.global_function()
+    def bad(x: tp.Numpy.Placeholder((5,))) -> tp.Numpy:
+        raise ValueError("for another reason")
+
+    with pytest.raises(ValueError, match="for another reason"):
+        bad(X)
 
 
 def test_placement_outside_and_inside():

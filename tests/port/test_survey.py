@@ -1,7 +1,9 @@
 """`oneop port --survey`: real compilers on small folders, and one laid out like a OneFlow checkout."""
 
 import json
+import shutil
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +85,52 @@ def test_groups_of_a_checkout(port, tmp_path):
     assert status == 0 and json.loads(out)["files"][0]["verdict"] == "builds"
 
 
+CUDA = """
+#include "oneflow/core/framework/framework.h"
+#ifndef WITH_CUDA
+#error "the macro is not there"
+#endif
+__global__ void Twice(int n, float* y) { CUDA_1D_KERNEL_LOOP(i, n) { y[i] *= 2; } }
+"""
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_cuda_sources(port, tmp_path):
+    kernels = tmp_path / "oneflow/user/kernels"
+    kernels.mkdir(parents=True)
+    bad = {
+        "header": ('#include "oneflow/core/nowhere/never.h"\n', "header oneflow/core/nowhere/never.h"),
+        "name": ("__global__ void F(int* y) { *y = NeverDeclared(); }\n", "NeverDeclared"),
+        "member": (CUDA + "int n = oneflow::NeverThere();\n", "NeverThere"),
+        "of_class": ("struct S {};\n__global__ void F(S s) { s.absent(); }\n", "S::absent"),
+        "host": ('static_assert(sizeof(int) == 1, "odd int");\n', "odd int"),
+    }
+    (kernels / "good_kernel.cu").write_text(CUDA)
+    (kernels / "nccl_kernel.cu").write_text("no matter what")
+    (kernels / "good_kernel.cpp").write_text(OP)
+    for name, (text, _) in bad.items():
+        (kernels / f"{name}.cu").write_text(text)
+    status, out, _ = port(tmp_path, "--group", "cuda", "--json", "--jobs", "2")
+    files = {Path(row["file"]).stem: row for row in json.loads(out)["files"]}
+    assert status == 1 and len(files) == 7 and {row["group"] for row in files.values()} == {"cuda"}
+    assert files["good_kernel"]["verdict"] == "builds" and files["nccl_kernel"]["verdict"] == "out of scope"
+    for name, (_, what) in bad.items():
+        assert files[name]["verdict"] == "needs" and what in files[name]["what"], files[name]
+    _, out, _ = port(tmp_path, "--json")  # CUDA sources are asked for by name ...
+    assert [row["file"] for row in json.loads(out)["files"]] == ["oneflow/user/kernels/good_kernel.cpp"]
+    _, out, _ = port(kernels / "good_kernel.cu", "--json")  # ... or are all that there is
+    assert [row["verdict"] for row in json.loads(out)["files"]] == ["builds"]
+
+
+def test_cuda_sources_without_nvcc(port, folder, monkeypatch):
+    (folder / "some.cu").write_text(CUDA)
+    monkeypatch.setenv("NVCC", str(folder / "absent"))
+    status, out, _ = port(folder, "--json")
+    files = {row["file"]: row for row in json.loads(out)["files"]}
+    assert status == 1 and files["some.cu"]["what"] == "nvcc" and "absent" in files["some.cu"]["text"]
+    assert files["good.cpp"]["verdict"] == "builds"
+
+
 def test_generation_of_a_checkout(tmp_path):
     header = tmp_path / "oneflow/core/framework/infer_util.h"
     assert generation_of(tmp_path) == 0
@@ -120,9 +168,9 @@ def test_bad_arguments(port, folder, tmp_path):
     (tmp_path / "bad.json").write_text("[]")
     (tmp_path / "oneflow/user").mkdir(parents=True)
     cases = {
-        (folder, "--group", "nope"): 'there is no group "nope"; groups are ops, kernels, gradients, functors',
+        (folder, "--group", "nope"): 'there is no group "nope"; groups are ops, kernels, gradients, functors, cuda',
         (tmp_path / "absent",): "there is no file or folder",
-        (tmp_path / "empty",): "there is no C++ source in",
+        (tmp_path / "empty",): "there is no C++ or CUDA source in",
         (folder / "good.cpp", "--failed-in", tmp_path / "bad.json"): "is no report of `oneop port --survey --json`",
         (tmp_path, "--group", "ops"): "has none of these groups: ops",
     }

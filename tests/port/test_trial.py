@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,37 @@ def test_a_library_that_does_not_load(tmp_path, capfd):
     (tmp_path / "no.so").write_text("no library")
     with pytest.raises(LoadError, match="does not load; what is wrong stands above"):
         check_ops(Trial(root="here", library=tmp_path / "no.so", ops=[]))
+
+
+def test_an_op_that_ends_its_process_or_never_ends(tmp_path, monkeypatch):
+    # A stand-in for the process that checks: two of its ops end it, each in another way.
+    (tmp_path / "stand_in.py").write_text(
+        "import json, os, sys, time\n"
+        "names = sys.argv[3:]\n"
+        "if names[0] == '--list':\n"
+        "    print(json.dumps({'todo': list('abcdef')})); sys.exit()\n"
+        "print('some words', flush=True)\n"
+        "for name in names:\n"
+        "    if name == 'b': os.abort()\n"
+        "    if name == 'e': time.sleep(60)\n"
+        "    text = f'{os.getpid()} {len(names)}'\n"
+        "    print(json.dumps({'op': name, 'verdict': 'right', 'text': text}), flush=True)\n"
+    )
+    module = import_module("oneop.port.trial")
+    monkeypatch.setattr(module, "CHECK_SECONDS", 2)
+    monkeypatch.setattr(module, "CHECK_MODULE", "stand_in")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for batch, jobs in ((6, 1), (1, 4), (4, 2)):
+        trial = Trial(root="here", library=tmp_path, ops=[])
+        seen = []
+        check_ops(trial, batch=batch, jobs=jobs, progress=lambda done, total, op, seen=seen: seen.append((done, total)))
+        verdicts = [report.verdict for report in trial.reports]
+        assert [report.op for report in trial.reports] == list("abcdef") and seen[-1] == (6, 6)
+        assert verdicts == ["right", "ended the process", "right", "right", "ended the process", "right"]
+        assert trial.reports[1].text == "exit status -6" and "more than" in trial.reports[4].text
+        if batch == 1:
+            processes = {report.text for report in trial.reports if report.verdict == "right"}
+            assert len(processes) == 4 and all(text.endswith(" 1") for text in processes)
 
 
 def test_references_of_backward_ops():

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from sdk_pieces import INCLUDE
@@ -82,3 +83,11 @@ def test_nvcc_compiles_the_headers(tmp_path):
     assert "warning" not in result.stderr, result.stderr
     names = subprocess.run(["nm", "-C", tmp_path / "ops.o"], capture_output=True, text=True, check=True).stdout
     assert "W oneop_plugin" in names
+
+
+def test_what_ported_sources_use(tmp_path):
+    source = Path(__file__).resolve().parents[1] / "gpu/sources/ported.cu"
+    flags = ["-std=c++17", "--expt-relaxed-constexpr", "--extended-lambda", "-DONEOP_PORT=2024", "-arch=sm_90"]
+    command = ["nvcc", *flags, f"-I{INCLUDE}", "-c", str(source), "-o", str(tmp_path / "ported.o")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -109,7 +109,7 @@ def test_every_setter_is_accepted(builder, drive):
     lines = drive(builder.library(EVERY_SETTER), "describe", *call("all", 1, 2), "infer", "infer_physical", "check")
     assert [line.split()[1] for line in lines if line.startswith("  has")] == [
         "check_attrs", "infer_logical", "infer_physical", "infer_dtype", "get_sbp", "infer_nd_sbp", "modify_inputs",
-        "modify_outputs", "count_operations",
+        "modify_outputs", "count_operations", "infer_batch_axes",
     ]  # fmt: skip
     assert lines[-5:] == ["infer 0", "out 2 (2) (1)", "infer_physical 0", "out 2 (2) (1)", "check 0"]
 

@@ -1,7 +1,9 @@
-// cost.cpp: asking an op for its count, and checking the answer.
+// cost.cpp: asking an op, and checking the answer.
 #include "engine/plans/cost.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include "engine/ops/error.h"
@@ -35,6 +37,39 @@ double count_operations(const OpRecord& record, const CallSpec& spec) {
                                   number.str() + place);
   }
   return operations;
+}
+
+std::vector<int64_t> infer_batch_axes(const OpRecord& record, const CallSpec& spec,
+                                      std::vector<int64_t> axes) {
+  const OpDef& op = *record.op;
+  check_counts(op, spec.input_counts, spec.output_counts);
+  const auto sum = [](const std::vector<int32_t>& counts) {
+    return static_cast<size_t>(std::accumulate(counts.begin(), counts.end(), 0));
+  };
+  const size_t inputs = sum(spec.input_counts), outputs = sum(spec.output_counts);
+  axes.resize(inputs, -1);
+  const auto first = std::find_if(axes.begin(), axes.end(), [](int64_t axis) { return axis >= 0; });
+  const bool is_asked = op.abi.infer_batch_axes != nullptr;
+  axes.resize(inputs + outputs, is_asked || first == axes.end() ? -1 : *first);
+  if (is_asked) {
+    const std::string what = "op " + in_quotes(op.name) + ", batch axes";
+    Frame frame(op, spec);
+    frame.infer();
+    Status status;
+    status.check(op.abi.infer_batch_axes(op.abi.self, frame.abi(), axes.data(), status.abi()),
+                 what);
+    for (size_t i = inputs; i != axes.size(); ++i) {
+      const int64_t ndim = frame.abi()->tensors[i].ndim;
+      if (axes[i] < -1 || axes[i] >= ndim) {
+        throw Error("CheckError", what + ": output " + std::to_string(i - inputs) + " has " +
+                                      std::to_string(ndim) + " dimensions, found axis " +
+                                      std::to_string(axes[i]) + "\n  defined at " +
+                                      op.source.text());
+      }
+    }
+  }
+  axes.erase(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(inputs));
+  return axes;
 }
 
 }  // namespace oneop

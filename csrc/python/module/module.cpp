@@ -325,6 +325,16 @@ double count_call(const std::string& name, const TensorsByArgument& inputs,
   });
 }
 
+std::vector<int64_t> batch_axes(const std::string& name, const TensorsByArgument& inputs,
+                                const std::vector<int32_t>& output_counts, const py::dict& attrs,
+                                std::vector<int64_t> axes) {
+  return raising([&] {
+    const RecordPtr record = Registry::global().get(name);
+    return infer_batch_axes(*record, make_call_spec(*record->op, inputs, output_counts, attrs),
+                            std::move(axes));
+  });
+}
+
 py::object make_op(const std::string& name, const py::object& overload) {
   return raising([&] {
     PyObject* object = make_op_object(&TorchOp::find(name), overload.ptr());
@@ -399,6 +409,8 @@ PYBIND11_MODULE(_core, m) {
         py::arg("parallel_num"), py::arg("parallel_id"), py::arg("logical"));
   m.def("count_operations", &oneop::count_call, py::arg("name"), py::arg("inputs"),
         py::arg("output_counts"), py::arg("attrs"));
+  m.def("infer_batch_axes", &oneop::batch_axes, py::arg("name"), py::arg("inputs"),
+        py::arg("output_counts"), py::arg("attrs"), py::arg("axes"));
   m.def("watch_sharded_calls", &oneop::watch_sharded_calls, py::arg("function"));
   m.def("set_random_call",
         [](const py::function& function) { oneop::set_random_call(function.ptr()); });

@@ -28,6 +28,7 @@ def add(commands: Any) -> None:
         "oneop port --survey ~/oneflow\n"
         "oneop port --survey ~/oneflow --group kernels --json > kernels.json\n"
         "oneop port --survey ~/oneflow --failed-in kernels.json   # these again\n"
+        "oneop port --survey ~/oneflow --group cuda --jobs 16\n"
         "oneop port --survey my_ops\n"
         "oneop port --check ~/oneflow --work objects --op relu --op softmax",
     )
@@ -49,14 +50,23 @@ def add(commands: Any) -> None:
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="with --check: keep objects here for the next time")
     parser.add_argument("--examples", type=int, default=12, metavar="N", help="with --check: calls a family tries (12)")
     parser.add_argument(
-        "--group", action="append", default=[], metavar="NAME", help="of a checkout: ops, kernels, gradients, functors"
+        "--group",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of a checkout: ops, kernels, gradients, functors; cuda",
     )
     parser.add_argument(
         "-I", dest="include", action="append", default=[], type=Path, metavar="FOLDER", help="of headers"
     )
     parser.add_argument("--failed-in", type=Path, metavar="FILE", help="only files that need something in this report")
     parser.add_argument("--all", action="store_true", help="list the files that build too")
-    parser.add_argument("-j", "--jobs", type=int, default=2, help="compilers run at once (2)")
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=0, metavar="N", help="compilers or checks run at once (one on each core)"
+    )
+    parser.add_argument(
+        "--batch", type=int, default=8, metavar="N", help="with --check: ops that one process checks, one by one (8)"
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -126,7 +136,14 @@ def run_trial(options: argparse.Namespace) -> int:
 
     with tempfile.TemporaryDirectory(prefix="oneop-port-") as folder:
         trial = build_library(options.check, options.work or Path(folder), jobs=options.jobs, progress=_show_name)
-        check_ops(trial, options.op, examples=options.examples, progress=_show_name)
+        check_ops(
+            trial,
+            options.op,
+            examples=options.examples,
+            jobs=options.jobs,
+            batch=options.batch,
+            progress=_show_name,
+        )
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     if options.json:

@@ -51,8 +51,8 @@ class Future:
     """What a job without return annotation gives: the result is ready when it is asked for."""
 
     def __init__(self, value: Any) -> None:
-        """Keep the results, as blobs."""
-        self._value = value
+        """Keep the results, as blobs in the memory of the host: programs ask them for arrays, `.get().numpy()`."""
+        self._value = pytree.tree_map(lambda blob: blob.cpu(), value)
 
     def get(self) -> Any:
         """Return the blobs."""

@@ -38,6 +38,7 @@ class JobContext:
         is_train: bool,
         make_variable: Callable[[VariableSpec, torch.device], torch.Tensor],
         default_dtype: torch.dtype = torch.float32,
+        default_device: torch.device | None = None,
     ) -> None:
         """Start a trace; `make_variable` gives the tensor that stands for a variable."""
         self.job = job
@@ -50,14 +51,15 @@ class JobContext:
         self.ranks: tuple[int, ...] = (0,)  # of the placement
         self.op_names: dict[str, str] = {}
         self._make_variable = make_variable
+        self._default_device = default_device or torch.device("cpu")
         self._tensors: dict[str, torch.Tensor] = {}
         self._device_stack: list[torch.device] = []
         self._prefix = ""
 
     @property
     def device(self) -> torch.device:
-        """The device of the innermost placement."""
-        return self._device_stack[-1] if self._device_stack else torch.device("cpu")
+        """The device of the innermost placement, or that of the job."""
+        return self._device_stack[-1] if self._device_stack else self._default_device
 
     @contextlib.contextmanager
     def on_device(self, device: torch.device, ranks: tuple[int, ...] = (0,)) -> Iterator[None]:
@@ -124,6 +126,10 @@ class JobContext:
             self.variables[spec.name] = spec
             self._tensors[spec.name] = self._make_variable(spec, self.device)
         return self._tensors[spec.name]
+
+    def is_variable(self, tensor: torch.Tensor) -> bool:
+        """Say whether a tensor stands for a variable."""
+        return any(tensor is known for known in self._tensors.values())
 
     def qualified(self, name: str) -> str:
         """Return a name with the prefix of the namespaces around."""

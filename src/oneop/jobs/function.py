@@ -22,6 +22,7 @@ from oneop.jobs.pending import LostErrors, Pending
 from oneop.jobs.planning.plan_view import PlanView
 from oneop.jobs.planning.profile import JobProfile, profile_job
 from oneop.jobs.planning.trace import TracedJob, TraceRequest
+from oneop.jobs.scope import Placement
 from oneop.jobs.traces import outside_traces, refuse_traces
 from oneop.runtime.core import core
 
@@ -44,13 +45,29 @@ def global_function(
     first call. `backend` is "planned" (our own), "inductor" (torch.compile of the traced graph) or "eager". `name` is
     what errors and checkpoints call the job, by default the function's name.
     """
+    scope = sys._getframe(1).f_locals  # for annotations that are strings
+    return job_maker(type, function_config, backend=backend, name=name, scope=scope)
+
+
+def job_maker(
+    type: str | FunctionConfig,
+    function_config: FunctionConfig | None,
+    *,
+    backend: str | None,
+    name: str | None,
+    scope: Mapping[str, Any],
+    usual_placement: Placement | None = None,
+) -> Callable[[Callable[..., Any]], Job]:
+    """Return what makes a job of a function, see `global_function`. `scope` has the names in its annotations.
+
+    `usual_placement` is that of a configuration which names none.
+    """
     if isinstance(type, FunctionConfig):  # the older order of arguments
         function_config = type
         type = "predict"
     if type not in ("predict", "train"):
         raise ArgumentError(f'global_function: expected type "predict" or "train", found {type!r}')
     config = function_config or FunctionConfig()
-    scope = sys._getframe(1).f_locals  # for annotations that are strings
     return lambda fn: Job(
         fn,
         is_train=type == "train",
@@ -58,6 +75,7 @@ def global_function(
         scope=scope,
         name=name,
         data_type=config.data_type,
+        placement=config.placement or usual_placement,
     )
 
 
@@ -76,6 +94,7 @@ class Job(JobEntry):
         scope: Mapping[str, Any] | None = None,
         name: str | None = None,
         data_type: torch.dtype = torch.float32,
+        placement: Placement | None = None,
     ) -> None:
         """Read the annotations of the function. Raises `ArgumentError` if they are missing or wrong."""
         functools.update_wrapper(self, fn)
@@ -91,6 +110,7 @@ class Job(JobEntry):
                 inputs=tuple(self._signature.input_specs()),
                 is_train=is_train,
                 data_type=data_type,
+                placement=placement,
                 has_fused_updates=backend != "inductor",  # which cannot compile them
             ),
             backend=backend,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -15,22 +16,35 @@ from oneop.jobs.context import current_context
 _TAGS = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
 
 
-@contextlib.contextmanager
-def placement(device_tag: str, machine_device_ids: str | Sequence[str] = "0:0") -> Iterator[None]:
+class Placement(contextlib.ContextDecorator):
+    """Devices for a part of a job, or for all of one: `FunctionConfig.default_placement_scope`."""
+
+    def __init__(self, device: torch.device, ranks: tuple[int, ...] = (0,)) -> None:
+        """Keep the device of this process, and the ranks of all devices."""
+        self.device = device
+        self.ranks = ranks
+        self._entered: list[contextlib.AbstractContextManager[None]] = []
+
+    def __enter__(self) -> None:
+        """Put what follows there. Outside of a job it means nothing."""
+        context = current_context()
+        entered = contextlib.nullcontext() if context is None else context.on_device(self.device, self.ranks)
+        entered.__enter__()
+        self._entered.append(entered)
+
+    def __exit__(self, *error: Any) -> None:
+        """Go back to where it was before."""
+        self._entered.pop().__exit__(*error)
+
+
+def placement(device_tag: str, machine_device_ids: str | Sequence[str] = "0:0") -> Placement:
     """Put what follows on a device: "cpu", "gpu" or "cuda"; "0:1" is machine 0, device 1.
 
     "0:0-3" are four devices: the whole job runs on them in the consistent view, one rank for each, if the program was
     started so; in a single process they mean the first one. As OneFlow does, a GPU placement means the CPU where torch
     has no CUDA device.
     """
-    device = parse_placement(device_tag, machine_device_ids)
-    ranks = ranks_of(machine_device_ids)
-    context = current_context()
-    if context is None:
-        yield
-        return
-    with context.on_device(device, ranks):
-        yield
+    return Placement(parse_placement(device_tag, machine_device_ids), ranks_of(machine_device_ids))
 
 
 def parse_placement(device_tag: str, machine_device_ids: str | Sequence[str]) -> torch.device:

@@ -3,6 +3,7 @@
 checkout.py    the files to look at, in groups, and the headers that are made for them
 scope.py       files that no SDK for ops serves, and why
 precompiled.py the SDK's main header, compiled once for all of them
+cuda.py        nvcc for CUDA sources
 reading.py     from a compiler's output to the first thing that is missing
 survey.py      compiling each file alone
 objects.py     compiling files apart and linking those that fit together

@@ -12,14 +12,17 @@ from oneop.port.trial import FAMILIES, FAULTY, RIGHT, UNTRIED, WRONG, OpReport
 
 
 def main(library: str, examples: str, names: Sequence[str]) -> None:
-    """Load the library, say which ops will be checked, and check them."""
+    """Load the library, and check some of its ops; `--list` before their names says which can be checked."""
     import oneop
     from oneop.registry import get_op
 
     ops = oneop.load(Path(library)).ops
     with_kernels = [name for name in ops if get_op(name).kernels]
-    todo = use(name for name in (names or sorted(with_kernels)) if name in with_kernels)
-    print(json.dumps({"todo": todo}), flush=True)
+    wanted = [name for name in names if name != "--list"] or sorted(with_kernels)
+    todo = use(name for name in wanted if name in with_kernels)
+    if names[:1] == ["--list"]:
+        print(json.dumps({"todo": todo}), flush=True)
+        return
     for name in todo:
         print(json.dumps(vars(check_op(name, int(examples)))), flush=True)
 

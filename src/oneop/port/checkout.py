@@ -22,7 +22,11 @@ GROUPS = {
     "kernels": "oneflow/user/kernels/**/*.cpp",
     "gradients": "oneflow/core/autograd/gradient_funcs/*.cpp",
     "functors": "oneflow/core/functional/impl/*.cpp",
+    "cuda": "oneflow/user/**/*.cu",
 }
+#: Looked at where none is asked for: those that a C++ compiler takes.
+USUAL_GROUPS = tuple(group for group in GROUPS if group != "cuda")
+_SUFFIXES = {".cpp", ".cc", ".cu"}
 _DEFINITIONS = "oneflow/ir/include/OneFlow/OneFlowOps.td"
 _FUNCTIONS = "oneflow/core/functional/functional_api.yaml"
 
@@ -49,7 +53,7 @@ def sources_of(path: Path, groups: Sequence[str], include_dirs: Sequence[Path]) 
         raise ArgumentError(f'there is no group "{unknown[0]}"; groups are {", ".join(GROUPS)}')
     with tempfile.TemporaryDirectory(prefix="oneop-survey-") as folder:
         if is_checkout(path):
-            yield sources_of_checkout(path.resolve(), groups or tuple(GROUPS), include_dirs, Path(folder))
+            yield sources_of_checkout(path.resolve(), groups or USUAL_GROUPS, include_dirs, Path(folder))
         else:
             yield _folder(path.resolve(), include_dirs)
 
@@ -62,11 +66,14 @@ def is_checkout(path: Path) -> bool:
 def _folder(path: Path, include_dirs: Sequence[Path]) -> Sources:
     if not path.exists():
         raise ArgumentError(f"there is no file or folder {path}")
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.suffix in {".cpp", ".cc"})
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES)
     if not files:
-        raise ArgumentError(f"there is no C++ source in {path}")
+        raise ArgumentError(f"there is no C++ or CUDA source in {path}")
     root = path.parent if path.is_file() else path
-    return Sources(root=root, groups={"sources": files}, include_dirs=[*include_dirs, root])
+    cuda = [file for file in files if file.suffix == ".cu"]
+    parts = {"sources": [file for file in files if file not in cuda], "cuda": cuda}
+    groups = {group: files for group, files in parts.items() if files}
+    return Sources(root=root, groups=groups, include_dirs=[*include_dirs, root])
 
 
 def sources_of_checkout(root: Path, groups: Sequence[str], include_dirs: Sequence[Path], work: Path) -> Sources:

@@ -56,17 +56,17 @@ def compile_all(
     folder.mkdir(parents=True, exist_ok=True)
     objects = Objects()
 
-    def one_file(item: tuple[str, Path]) -> tuple[str, Path, str]:
+    def one_file(item: tuple[str, Path]) -> tuple[str, Compiled | str]:
         name, source = item
         target = folder / f"{name}.o"
-        return name, target, _compile(source, target, compiler, flags)
+        return name, _compile(source, target, compiler, flags) or _look_into(target)
 
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        for number, (name, target, error) in enumerate(pool.map(one_file, files.items()), start=1):
-            if error:
-                objects.failed[name] = error
+        for number, (name, made) in enumerate(pool.map(one_file, files.items()), start=1):
+            if isinstance(made, str):
+                objects.failed[name] = made
             else:
-                objects.compiled.append(_look_into(target))
+                objects.compiled.append(made)
             if progress is not None:
                 progress(number, len(files), name)
     return objects

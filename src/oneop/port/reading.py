@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 _ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_NVCC = re.compile(
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\S+)?: (?P<text>.*)$", re.MULTILINE
+)
 _WARNING = re.compile(r"^(?P<file>[^\s:][^:\n]*):\d+:(?:\d+:)? warning: (?P<text>.*)$", re.MULTILINE)
 _QUOTED = r"['‘](?P<{}>[^'’]+)['’]"  # noqa: RUF001 (g++ quotes so)
 
-#: (what g++ or clang++ says, what is missing). The first that fits names it.
+#: (what g++, clang++ or nvcc says, what is missing). The first that fits names it.
 _MISSING = tuple(
     (re.compile(pattern.format(a=_QUOTED.format("a"), b=_QUOTED.format("b"))), name)
     for pattern, name in (
@@ -29,6 +32,14 @@ _MISSING = tuple(
         (r"use of undeclared identifier {a}", "{a}"),
         (r"no matching function for call to {a}", "a function {a}"),
         (r"could not convert {a} from {b}", "a conversion from {b}"),
+        (r'^cannot open source file "(?P<a>[^"]+)"', "header {a}"),
+        (r'^namespace "(?P<b>[^"]+)" has no member (?:class )?"(?P<a>[^"]+)"', "{b}::{a}"),
+        (r'^(?:class|enum) "(?P<b>[^"]+)" has no member "(?P<a>[^"]+)"', "{b}::{a}"),
+        (r'^incomplete type "(?P<a>[^"]+)" is not allowed', "{a} (declared only)"),
+        (r'^identifier "(?P<a>[^"]+)" is undefined', "{a}"),
+        (r'^(?P<a>[^" ]+) is not a template', "{a}"),
+        (r'^no instance of .*"(?P<a>[^"]+)" matches', "a function {a}"),
+        (r'^static assertion failed with "(?P<a>[^"]+)"', "{a}"),
         (r"pasting \"(?P<a>[^\"]+)\"", "macro {a}"),
     )
 )
@@ -36,7 +47,9 @@ _MISSING = tuple(
 
 def missing_in(output: str) -> tuple[str, str, str]:
     """Return what the first error says is missing, its text, and where it is."""
-    error = _ERROR.search(output)
+    error = min(
+        filter(None, (_ERROR.search(output), _NVCC.search(output))), key=lambda match: match.start(), default=None
+    )
     if error is None:
         last = [line for line in output.splitlines() if line.strip()]
         return "something else", (last[-1] if last else "the compiler said nothing").strip(), ""

@@ -6,13 +6,15 @@ import os
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oneop.errors import BuildError
 from oneop.port.checkout import Sources, sources_of
+from oneop.port.cuda import nvcc_command
 from oneop.port.precompiled import WORTH_PRECOMPILING, precompile
 from oneop.port.reading import missing_in, warnings_in
 from oneop.port.scope import reason_to_leave_out
@@ -77,41 +79,61 @@ def survey(
     groups: Sequence[str] = (),
     include_dirs: Sequence[Path] = (),
     only: Collection[str] | None = None,
-    jobs: int = 2,
+    jobs: int = 0,
     progress: Callable[[int, int, FileReport], None] | None = None,
 ) -> Survey:
     """Compile each source below `path` alone, without keeping anything.
 
     Args:
         path: a OneFlow checkout, a folder of sources, or one source.
-        groups: groups of a checkout: ops, kernels, gradients, functors. All by default.
+        groups: groups of a checkout: ops, kernels, gradients, functors, cuda. All but cuda by default.
         include_dirs: searched for headers after the SDK.
         only: files to look at, relative to the checkout. All by default.
-        jobs: compilers run at once.
+        jobs: compilers run at once; 0 for one on each core.
         progress: called after each file with the number done, the number of all, and its report.
 
     Raises:
         ArgumentError: there is nothing to compile.
         BuildError: there is no compiler.
     """
-    from oneop._build.compiler import find_cxx
-    from oneop.sysconfig import get_compile_flags
-
     with sources_of(path, groups, include_dirs) as sources, tempfile.TemporaryDirectory() as folder:
         result = Survey(root=str(sources.root), notes=sources.notes)
-        includes = [f"-I{folder}" for folder in sources.include_dirs]
-        compiler = find_cxx().command
-        flags = [*get_compile_flags(), *includes, f"-DONEOP_PORT={sources.generation}", "-fdiagnostics-color=never"]
         todo = [item for item in _files(sources) if only is None or item[1] in only]
-        precompiled = precompile(compiler, flags, Path(folder)) if len(todo) >= WORTH_PRECOMPILING else []
-        command = [*compiler, *precompiled, *flags, "-fsyntax-only"]
-        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            reports = pool.map(lambda item: _look_at(command, sources.root, *item), todo)
+        commands = _commands(sources, [group for group, _ in todo], Path(folder))
+        with ThreadPoolExecutor(max_workers=jobs if jobs > 0 else cores()) as pool:
+            reports = pool.map(lambda item: _look_at(commands, sources.root, *item), todo)
             for report in reports:
                 result.files.append(report)
                 if progress is not None:
                     progress(len(result.files), len(todo), report)
     return result
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _commands(sources: Sources, groups: Sequence[str], folder: Path) -> dict[bool, list[str] | BuildError]:
+    """Return what compiles a source, for CUDA sources and for others; only of kinds that are there."""
+    from oneop._build.compiler import find_cxx
+    from oneop.sysconfig import get_compile_flags
+
+    includes = [f"-I{folder}" for folder in sources.include_dirs]
+    flags = [*get_compile_flags(), *includes, f"-DONEOP_PORT={sources.generation}"]
+    commands: dict[bool, list[str] | BuildError] = {}
+    for_cxx = sum(group != "cuda" for group in groups)
+    if for_cxx:
+        compiler = find_cxx().command
+        flags_cxx = [*flags, "-fdiagnostics-color=never"]
+        precompiled = precompile(compiler, flags_cxx, folder) if for_cxx >= WORTH_PRECOMPILING else []
+        commands[False] = [*compiler, *precompiled, *flags_cxx, "-fsyntax-only"]
+    if for_cxx < len(groups):
+        try:
+            commands[True] = nvcc_command(flags)
+        except BuildError as error:
+            commands[True] = error
+    return commands
 
 
 def _files(sources: Sources) -> Iterator[tuple[str, str]]:
@@ -120,11 +142,14 @@ def _files(sources: Sources) -> Iterator[tuple[str, str]]:
             yield group, str(file.relative_to(sources.root))
 
 
-def _look_at(command: Sequence[str], root: Path, group: str, name: str) -> FileReport:
+def _look_at(commands: Mapping[bool, list[str] | BuildError], root: Path, group: str, name: str) -> FileReport:
     path = root / name
     reason = reason_to_leave_out(f"/{name}", path.read_text(errors="replace"))
     if reason is not None:
         return FileReport(file=name, group=group, verdict=OUT, what=reason)
+    command = commands[group == "cuda"]
+    if isinstance(command, BuildError):
+        return FileReport(file=name, group=group, verdict=NEEDS, what="nvcc", text=str(command).partition("\n")[0])
     try:
         done = subprocess.run(
             [*command, str(path)],
@@ -141,5 +166,5 @@ def _look_at(command: Sequence[str], root: Path, group: str, name: str) -> FileR
         warnings = warnings_in(done.stderr)
         verdict = WARNS if warnings else BUILDS
         return FileReport(file=name, group=group, verdict=verdict, text=warnings[0] if warnings else "")
-    what, text, where = missing_in(done.stderr)
+    what, text, where = missing_in(done.stderr + done.stdout)  # nvcc says some of it on the one, some on the other
     return FileReport(file=name, group=group, verdict=NEEDS, what=what, text=text, where=where)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from oneop.port.checkout import Sources, definitions_of, is_checkout, sources_of
 from oneop.port.objects import Compiled, compile_all, flags_for, link
 from oneop.port.precompiled import WORTH_PRECOMPILING, precompile
 from oneop.port.scope import reason_to_leave_out
+from oneop.port.survey import cores
 
 if TYPE_CHECKING:
     from oneop.ods.ops import OdsOp
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 GROUPS = ("ops", "kernels")
 #: What is checked of each op: that its kernels stay in their memory, and that results and gradients are torch's.
 FAMILIES = ("memory", "inference", "reference", "gradient")
+CHECK_MODULE = "oneop.port.check_ops"
+#: Longer than any op takes on a slow machine, for a check that does not end.
+CHECK_SECONDS = 240
 #: Verdicts, best first. Of a faulty op it is known in what OneFlow's own source is wrong; the rest of it is right.
 RIGHT, FAULTY, UNTRIED, WRONG, ENDED = "right", "right but for", "not tried", "wrong", "ended the process"
 
@@ -63,7 +68,7 @@ def build_library(
     work: Path,
     *,
     only: Callable[[str], bool] | None = None,
-    jobs: int = 2,
+    jobs: int = 0,
     progress: Progress | None = None,
 ) -> Trial:
     """Compile the ops and kernels of a checkout, those that are in scope, and link what fits together.
@@ -72,7 +77,7 @@ def build_library(
         root: the checkout.
         work: a folder for objects and the library; objects in it that are newer than their sources are used again.
         only: tells for a file whether it is wanted. All by default.
-        jobs: compilers run at once.
+        jobs: compilers run at once; 0 for one on each core.
         progress: called after each file.
 
     Raises:
@@ -81,6 +86,7 @@ def build_library(
     """
     from oneop._build.compiler import find_cxx
 
+    jobs = jobs if jobs > 0 else cores()
     if not is_checkout(root):
         raise ArgumentError(f"{root} is no checkout of OneFlow: it has no folder oneflow/user")
     root, work = root.resolve(), work.resolve()
@@ -141,33 +147,63 @@ def _registrations(ops: Sequence[OdsOp], work: Path) -> dict[str, Path]:
 
 
 def check_ops(
-    trial: Trial, names: Iterable[str] = (), *, examples: int = 12, progress: Progress | None = None
+    trial: Trial,
+    names: Iterable[str] = (),
+    *,
+    examples: int = 12,
+    jobs: int = 0,
+    batch: int = 8,
+    progress: Progress | None = None,
 ) -> list[OpReport]:
-    """Check the ops that have a reference, in processes of their own; return and keep the reports.
+    """Check the ops that have a reference, in processes of their own; return and keep the reports, in order of names.
 
-    A process goes on with the next op until one ends it; another one goes on after that.
+    Args:
+        trial: its library is loaded by each of the processes.
+        names: the ops. All that have a reference by default.
+        examples: calls that a family of checks tries.
+        jobs: processes at once; 0 for one on each core.
+        batch: ops that a process checks, one after the other. Each has a process of its own if it is 1.
+        progress: called after each op.
+
+    Raises:
+        LoadError: the library does not load.
     """
-    todo: list[str] | None = list(names) or None
-    total = 0
-    while True:
-        command = [sys.executable, "-m", "oneop.port.check_ops", str(trial.library), str(examples), *(todo or ())]
-        left: list[str] | None = None  # until the process says what it will check
-        with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
-            assert process.stdout is not None
-            for row in (json.loads(line) for line in process.stdout if line.startswith("{")):
-                if left is None:
-                    left = list(row["todo"])
-                    total = total or len(left)
-                else:
-                    trial.reports.append(OpReport(**row))
-                    left = left[1:]
-                    if progress is not None:
-                        progress(total - len(left), total, row["op"])
-        if left is None:
-            raise LoadError(f"the library of {trial.root} does not load; what is wrong stands above")
-        if not left:
-            return trial.reports
-        trial.reports.append(OpReport(op=left[0], verdict=ENDED, text=f"exit status {process.returncode}"))
-        todo = left[1:]
-        if not todo:
-            return trial.reports
+    command = [sys.executable, "-m", CHECK_MODULE, str(trial.library), str(examples)]
+    asked = subprocess.run([*command, "--list", *names], stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    rows = _rows(asked.stdout.splitlines())
+    if not rows:
+        raise LoadError(f"the library of {trial.root} does not load; what is wrong stands above")
+    todo: list[str] = rows[0]["todo"]
+    size = max(1, batch)
+    parts = [todo[first : first + size] for first in range(0, len(todo), size)]
+    done = 0
+    with ThreadPoolExecutor(max_workers=jobs if jobs > 0 else cores()) as pool:
+        for running in as_completed([pool.submit(_check_apart, command, part) for part in parts]):
+            for report in running.result():
+                done += 1
+                trial.reports.append(report)
+                if progress is not None:
+                    progress(done, len(todo), report.op)
+    trial.reports.sort(key=lambda report: report.op)
+    return trial.reports
+
+
+def _check_apart(command: Sequence[str], names: Sequence[str]) -> list[OpReport]:
+    """Check some ops in a process. Where one ends it, another process goes on with the next."""
+    reports: list[OpReport] = []
+    while len(reports) < len(names):
+        left = names[len(reports) :]
+        limit = CHECK_SECONDS * len(left)
+        try:
+            ran = subprocess.run([*command, *left], stdout=subprocess.PIPE, timeout=limit, check=False)
+            output, why = ran.stdout, f"exit status {ran.returncode}"
+        except subprocess.TimeoutExpired as error:
+            output, why = error.stdout or b"", f"more than {limit} s"
+        reports += [OpReport(**row) for row in _rows(output.decode().splitlines())]
+        if len(reports) < len(names):
+            reports.append(OpReport(op=names[len(reports)], verdict=ENDED, text=why))
+    return reports
+
+
+def _rows(lines: Iterable[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lines if line.startswith("{")]

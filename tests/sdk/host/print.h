@@ -111,11 +111,12 @@ inline void Describe(const oneop_library* library) {
                                reinterpret_cast<const void*>(op->infer_nd_sbp),
                                reinterpret_cast<const void*>(op->modify_inputs),
                                reinterpret_cast<const void*>(op->modify_outputs),
-                               reinterpret_cast<const void*>(op->count_operations)};
-    const char* names[] = {"check_attrs",   "infer_logical",  "infer_physical",
-                           "infer_dtype",   "get_sbp",        "infer_nd_sbp",
-                           "modify_inputs", "modify_outputs", "count_operations"};
-    for (int k = 0; k != 9; ++k) {
+                               reinterpret_cast<const void*>(op->count_operations),
+                               reinterpret_cast<const void*>(op->infer_batch_axes)};
+    const char* names[] = {
+        "check_attrs",  "infer_logical", "infer_physical", "infer_dtype",      "get_sbp",
+        "infer_nd_sbp", "modify_inputs", "modify_outputs", "count_operations", "infer_batch_axes"};
+    for (int k = 0; k != 10; ++k) {
       if (functions[k] != nullptr) {
         std::cout << "  has " << names[k] << "\n";
       }

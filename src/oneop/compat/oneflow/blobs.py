@@ -1,13 +1,20 @@
 """What OneFlow's programs read of a tensor inside a job: the name of the op that made it, and where it is."""
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from oneop import user_op
-from oneop.jobs.function import global_function as global_function
+from oneop.config import uses_gpus
+from oneop.jobs.context import current_context
+from oneop.jobs.function import Job, job_maker
+from oneop.jobs.function_config import FunctionConfig
+from oneop.jobs.scope import placement
+
+from .mirrored import MirroredJob, takes_smaller
 
 
 class _Tag(str):
@@ -22,8 +29,25 @@ class _Tag(str):
 class _ParallelConf:
     """The placement of a tensor."""
 
-    def __init__(self, blob: torch.Tensor) -> None:
-        self.device_tag = _Tag("cpu" if blob.device.type == "cpu" else "gpu")
+    def __init__(self, device: torch.device) -> None:
+        self.device_tag = _Tag("cpu" if device.type == "cpu" else "gpu")
+
+
+def global_function(
+    type: str | FunctionConfig = "predict",
+    function_config: FunctionConfig | None = None,
+    *,
+    backend: str | None = None,
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Job | MirroredJob]:
+    """Make a job, see `oneop.global_function`. It runs on the GPU where there is one and nothing else is said.
+
+    Arrays of the mirrored view may be smaller than their placeholders in predict jobs.
+    """
+    scope = sys._getframe(1).f_locals
+    usual = placement("gpu" if uses_gpus() else "cpu", "0:0")
+    make = job_maker(type, function_config, backend=backend, name=name, scope=scope, usual_placement=usual)
+    return lambda fn: MirroredJob(fn, make) if type != "train" and takes_smaller(fn) else make(fn)
 
 
 def _numpy_list(blob: torch.Tensor) -> list[Any]:
@@ -34,10 +58,20 @@ def _numpy_list(blob: torch.Tensor) -> list[Any]:
 torch.Tensor.numpy_list = _numpy_list  # type: ignore[attr-defined]
 
 
-def describe(blob: torch.Tensor, op_name: str) -> torch.Tensor:
-    """Give a tensor `op_name` and `parallel_conf`."""
+def batch_axis_of(blob: torch.Tensor) -> int | None:
+    """Return the axis along which a batch lies: for inputs of a job the first one; a variable has none."""
+    context = current_context()
+    is_variable = context is not None and context.is_variable(blob)
+    axis: int | None = getattr(blob, "batch_axis", None if is_variable or blob.dim() == 0 else 0)
+    return axis
+
+
+def describe(blob: torch.Tensor, op_name: str, batch_axis: int | None) -> torch.Tensor:
+    """Give a tensor `op_name`, `parallel_conf` and `batch_axis`."""
+    blob.batch_axis = batch_axis  # type: ignore[attr-defined]
     blob.op_name = op_name  # type: ignore[attr-defined]
-    blob.parallel_conf = _ParallelConf(blob)  # type: ignore[attr-defined]
+    context = current_context()  # a job is first traced on the CPU, wherever it will run
+    blob.parallel_conf = _ParallelConf(blob.device if context is None else context.device)  # type: ignore[attr-defined]
     return blob
 
 
@@ -46,7 +80,8 @@ def named(op_name: str, function: Callable[..., torch.Tensor]) -> Callable[..., 
 
     @functools.wraps(function)
     def call(*inputs: Any, name: str | None = None) -> torch.Tensor:
-        return describe(function(*inputs), name or op_name)
+        axes = [batch_axis_of(blob) for blob in inputs if isinstance(blob, torch.Tensor)]
+        return describe(function(*inputs), name or op_name, next((axis for axis in axes if axis is not None), None))
 
     return call
 
@@ -54,8 +89,12 @@ def named(op_name: str, function: Callable[..., torch.Tensor]) -> Callable[..., 
 class _UserOp(user_op.UserOp):
     def InferAndTryRun(self) -> user_op.UserOp:
         super().InferAndTryRun()
-        for blob in self.RemoteBlobList():
-            describe(blob, self.op_name)
+        axes = self.infer_batch_axes(
+            [batch_axis_of(x) for arg in self._op.inputs for x in self._inputs.get(arg.name, ())]
+        )
+        results = [blob for blobs in (self._results or {}).values() for blob in blobs]
+        for blob, axis in zip(results, axes, strict=True):
+            describe(blob, self.op_name, axis)
         return self
 
 

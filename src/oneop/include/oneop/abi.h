@@ -548,6 +548,9 @@ typedef struct oneop_op_def {
    * sees inputs and outputs as they are inferred, without data. */
   int32_t (*count_operations)(void* self, oneop_frame* frame, double* operations,
                               oneop_status* status);
+  /* Since 1.9. Along which axis a batch lies, for each tensor of the frame, -1: there is none.
+   * Those of inputs are given, those of outputs are written; null: nobody said. */
+  int32_t (*infer_batch_axes)(void* self, oneop_frame* frame, int64_t* axes, oneop_status* status);
 } oneop_op_def;
 
 /* A part of a kernel's predicate that the host can show and explain. All parts must hold;

@@ -27,6 +27,7 @@ from oneop.jobs.context import JobContext, Watch, tracing
 from oneop.jobs.locks import torch_tracing_alone
 from oneop.jobs.planning.captured import unchanged_captures
 from oneop.jobs.planning.schema import changed_inputs, is_getitem, roots_of
+from oneop.jobs.scope import Placement
 from oneop.jobs.training.optimizer import Optimizer
 from oneop.jobs.training.schedule import is_constant
 from oneop.jobs.training.session import Draft, StepCount, Variable, VariableSpec
@@ -101,6 +102,7 @@ class TraceRequest:
     is_train: bool
     owner: weakref.ref[Any]  # the job, to which a step count belongs
     device: torch.device | None = None
+    placement: Placement | None = None  # of a job that enters none
     data_type: torch.dtype = torch.float32  # of variables that name none
     has_fused_updates: bool = True
 
@@ -108,8 +110,8 @@ class TraceRequest:
 def trace_job(request: TraceRequest, draft: Draft) -> TracedJob:
     """Return the graph of a job. Errors of the function pass through, with a note that names the job.
 
-    It is on the device of the request, else where its first `scope.placement` says, else on the CPU. Variables that it
-    makes are in the draft. The caller is tracing alone and in no mode, see `locks`.
+    It is on the device of the request, else where its first `scope.placement` says, else where its configuration says,
+    else on the CPU. Variables that it makes are in the draft. The caller is tracing alone and in no mode, see `locks`.
     """
     name = request.name
     try:
@@ -137,7 +139,7 @@ def cannot_hold(job: str, kind: str, users: str) -> ArgumentError:
 def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
     name, fn, inputs, is_train = request.name, request.fn, request.inputs, request.is_train
     discovered = _discover(request)
-    device = request.device or (discovered.devices[0] if discovered.devices else torch.device("cpu"))
+    device = request.device or (discovered.devices[0] if discovered.devices else discovered.device)
     view = view_of(name, device.type, discovered.ranks)
     if view is not None and device.type == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())
@@ -163,7 +165,7 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
             leaves[spec.name] = leaf.requires_grad_(spec.name in trained)
             return leaves[spec.name]
 
-        context = JobContext(name, is_train, make_variable, request.data_type)
+        context = JobContext(name, is_train, make_variable, request.data_type, device)
         with tracing(context), unchanged_captures():
             results = fn(*(values if view is None else map(view.spread_input, values)))
         flat, spec = pytree.tree_flatten(() if results is None else results)
@@ -227,17 +229,23 @@ def _make_graph(
 
 
 def _discover(request: TraceRequest) -> JobContext:
+    """Run the function once with fake tensors, and return what it has.
+
+    They are where the job is without a placement. If that fails, they are where its first placement says.
+    """
     name, is_train = request.name, request.is_train
-    device = request.device or torch.device("cpu")
-    with FakeTensorMode(allow_non_fake_inputs=True), core().Bounds():
-
-        def make_variable(spec: VariableSpec, _: torch.device) -> torch.Tensor:
-            trains = is_train and spec.trainable
-            return torch.empty(spec.shape, dtype=spec.dtype, device=device, requires_grad=trains)
-
-        context = JobContext(name, is_train, make_variable, request.data_type)
-        with tracing(context), unchanged_captures():
-            request.fn(*[torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in request.inputs])
+    usual = Placement(request.device) if request.device else request.placement or Placement(torch.device("cpu"))
+    context = _context_on(request, usual.device)
+    try:
+        _run_fake(request, context, usual.device)
+    except Exception:
+        if request.device is not None or not context.devices or context.devices[0] == usual.device:
+            raise
+        device = context.devices[0]
+        context = _context_on(request, device)
+        _run_fake(request, context, device)
+    if not context.devices:
+        context.ranks = usual.ranks
     if is_train and context.minimized is None:
         raise ArgumentError(
             f'job "{name}" is a train job without an optimizer\n'
@@ -248,6 +256,19 @@ def _discover(request: TraceRequest) -> JobContext:
             f'job "{name}" is a train job without a trainable variable\n  make one with oneop.get_variable'
         )
     return context
+
+
+def _context_on(request: TraceRequest, device: torch.device) -> JobContext:
+    def make_variable(spec: VariableSpec, _: torch.device) -> torch.Tensor:
+        trains = request.is_train and spec.trainable
+        return torch.empty(spec.shape, dtype=spec.dtype, device=device, requires_grad=trains)
+
+    return JobContext(request.name, request.is_train, make_variable, request.data_type, device)
+
+
+def _run_fake(request: TraceRequest, context: JobContext, device: torch.device) -> None:
+    with FakeTensorMode(allow_non_fake_inputs=True), tracing(context), unchanged_captures():
+        request.fn(*[torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in request.inputs])
 
 
 def _states_of(variable: Variable, optimizer: Optimizer, draft: Draft) -> dict[str, torch.Tensor]:

@@ -26,6 +26,7 @@
 
 #include "oneflow/core/common/data_type_seq.h"
 #include "oneflow/core/common/preprocessor.h"
+#include "oneflow/core/common/switch_func.h"
 #include "oneflow/core/common/util.h"
 
 #ifndef unlikely

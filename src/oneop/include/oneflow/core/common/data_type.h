@@ -148,11 +148,11 @@ inline bool IsSupportRequireGradDataType(DataType t) {
 }
 
 template <class T>
-inline T GetZeroVal() {
+OF_DEVICE_FUNC T GetZeroVal() {
   return static_cast<T>(0);
 }
 template <class T>
-inline T GetOneVal() {
+OF_DEVICE_FUNC T GetOneVal() {
   return static_cast<T>(1);
 }
 

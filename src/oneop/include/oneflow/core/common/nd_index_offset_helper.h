@@ -61,7 +61,7 @@ class NdIndexOffsetHelper {
   }
   OF_DEVICE_FUNC constexpr int Size() const { return N; }
 
- private:
+ protected:
   template <class U>
   OF_DEVICE_FUNC void Init(const U* dims, int n) {
     for (int i = n; i < N; ++i) {
@@ -81,6 +81,31 @@ class NdIndexOffsetHelper {
   }
 
   T stride_[N];
+};
+
+// The same for a tensor with other strides. A stride of 0 has no index of its own: it is 0.
+template <class T, int N>
+class NdIndexStrideOffsetHelper : public NdIndexOffsetHelper<T, N> {
+ public:
+  NdIndexStrideOffsetHelper() = default;
+  template <class U>
+  OF_DEVICE_FUNC explicit NdIndexStrideOffsetHelper(const U* strides)
+      : NdIndexStrideOffsetHelper(strides, N) {}
+  template <class U>
+  OF_DEVICE_FUNC NdIndexStrideOffsetHelper(const U* strides, int n) {
+    for (int i = 0; i < N; ++i) {
+      this->stride_[i] = i < n ? static_cast<T>(strides[i]) : 1;
+    }
+  }
+  OF_DEVICE_FUNC void OffsetToNdIndex(T offset, T* index) const {
+    OffsetToNdIndex(offset, index, N);
+  }
+  OF_DEVICE_FUNC void OffsetToNdIndex(T offset, T* index, int n) const {
+    for (int i = 0; i < n && i < N; ++i) {
+      index[i] = this->stride_[i] == 0 ? 0 : offset / this->stride_[i];
+      offset -= index[i] * this->stride_[i];
+    }
+  }
 };
 
 }  // namespace oneflow ONEOP_HIDDEN

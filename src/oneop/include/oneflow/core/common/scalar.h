@@ -2,7 +2,20 @@
 #ifndef ONEFLOW_CORE_COMMON_SCALAR_H_
 #define ONEFLOW_CORE_COMMON_SCALAR_H_
 
+#include <complex>
+
 #include "oneflow/core/common/error.h"
+
+namespace oneop ONEOP_HIDDEN {
+namespace sdk {
+
+template <class T>
+struct IsComplexType : std::false_type {};
+template <class T>
+struct IsComplexType<std::complex<T>> : std::true_type {};
+
+}  // namespace sdk
+}  // namespace oneop ONEOP_HIDDEN
 
 namespace oneflow ONEOP_HIDDEN {
 
@@ -19,6 +32,12 @@ class Scalar {
       value_.value.i = static_cast<int64_t>(value);
     }
   }
+  template <class T>
+  Scalar(const std::complex<T>& value) {  // NOLINT: implicit, as OneFlow
+    value_.kind = ONEOP_VALUE_COMPLEX;
+    value_.value.c[0] = static_cast<double>(value.real());
+    value_.value.c[1] = static_cast<double>(value.imag());
+  }
   explicit Scalar(const oneop_value& value) : value_(value) {}
 
   bool IsBool() const { return value_.kind == ONEOP_VALUE_BOOL; }
@@ -27,10 +46,16 @@ class Scalar {
   bool IsComplex() const { return value_.kind == ONEOP_VALUE_COMPLEX; }
   template <class T>
   T As() const {
-    if (IsComplex()) {
+    if constexpr (::oneop::sdk::IsComplexType<T>::value) {
+      using R = typename T::value_type;
+      return IsComplex() ? T(static_cast<R>(value_.value.c[0]), static_cast<R>(value_.value.c[1]))
+                         : T(IsFloatingPoint() ? static_cast<R>(value_.value.f)
+                                               : static_cast<R>(value_.value.i));
+    } else if (IsComplex()) {
       return static_cast<T>(value_.value.c[0]);
+    } else {
+      return IsFloatingPoint() ? static_cast<T>(value_.value.f) : static_cast<T>(value_.value.i);
     }
-    return IsFloatingPoint() ? static_cast<T>(value_.value.f) : static_cast<T>(value_.value.i);
   }
   template <class T>
   T Value() const {

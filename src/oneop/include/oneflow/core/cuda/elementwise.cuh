@@ -15,16 +15,47 @@ namespace elementwise {
 constexpr int kBlockSize =
     128;  // each thread works on one pack: more of them were slower on an H200
 
+template <class T, int kSize>
+using PackType = PackBytes<T, kSize>;
+template <class T, int kSize>
+using Pack = PackUnion<T, kSize>;
+template <class T, int kSize>
+struct alignas(sizeof(T) * kSize) Packed {
+  __host__ __device__ Packed() {}
+  union {
+    T elem[kSize];
+  };
+};
+// How many elements of these types go into one pack, at most 8.
+template <class... T>
+constexpr int PackSize() {
+  return kPackSize<T...> < 8 ? kPackSize<T...> : 8;
+}
+template <int kSize, class... T>
+bool IsAlignedForPack(const T*... pointers) {
+  return (IsAligned<kSize>(pointers) && ...);
+}
+// A grid of blocks of kBlockSize threads for a loop over n elements; a grid that is smaller than
+// that is right too, because the loop has the grid as its step.
+inline cudaError_t GetNumBlocks(int64_t n, int* num_blocks) {
+  constexpr int64_t kMost = 1 << 16;
+  const int64_t blocks = (n + kBlockSize - 1) / kBlockSize;
+  *num_blocks = static_cast<int>(blocks < 1 ? 1 : blocks < kMost ? blocks : kMost);
+  return cudaSuccess;
+}
+
 // A functor that needs no preparation on the device.
 template <class F>
 struct SimpleFactory {
+  explicit SimpleFactory(F functor) : functor(functor) {}
   F functor;
   __device__ F operator()() const { return functor; }
 };
 
 template <int kSize, class F, class R, class... A>
-__device__ __forceinline__ Pack<R, kSize> ApplyPack(const F& functor, const Pack<A, kSize>&... a) {
-  Pack<R, kSize> result;
+__device__ __forceinline__ cuda::Pack<R, kSize> ApplyPack(const F& functor,
+                                                          const cuda::Pack<A, kSize>&... a) {
+  cuda::Pack<R, kSize> result;
 #pragma unroll
   for (int i = 0; i < kSize; ++i) {
     result.values[i] = static_cast<R>(functor(a.values[i]...));
@@ -72,6 +103,13 @@ struct Apply {
       return Launch<kSize, Factory, R, A...>(factory, n, r, a..., stream);
     }
     return Launch<1, Factory, R, A...>(factory, n, r, a..., stream);
+  }
+};
+
+template <class Factory, class R, class... A>
+struct GenericLauncher {
+  static cudaError_t Launch(Factory factory, int64_t n, R* r, const A*... a, cudaStream_t stream) {
+    return Apply<Factory, R, A...>::Run(factory, n, r, a..., stream);
   }
 };
 

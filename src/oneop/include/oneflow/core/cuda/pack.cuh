@@ -18,6 +18,22 @@ struct alignas(sizeof(T) * kSize) Pack {
   T values[kSize];
 };
 
+// The same bytes without a type, and both: what is loaded is `storage`, what is computed with
+// `elem`.
+template <int kBytes>
+struct alignas(kBytes) Bytes {
+  unsigned char bytes[kBytes];
+};
+template <class T, int kSize>
+using PackBytes = Bytes<static_cast<int>(sizeof(T)) * kSize>;
+template <class T, int kSize>
+union PackUnion {
+  static_assert(sizeof(PackBytes<T, kSize>) == sizeof(T) * kSize, "no bytes between packs");
+  __host__ __device__ PackUnion() {}
+  PackBytes<T, kSize> storage;
+  T elem[kSize];
+};
+
 constexpr int MaxOf(int value) { return value; }
 template <class... Rest>
 constexpr int MaxOf(int value, Rest... rest) {

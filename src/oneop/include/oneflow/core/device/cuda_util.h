@@ -9,11 +9,21 @@ ONEOP_INTERFACE
 
 #if defined(__CUDACC__)
 
+#if defined(ONEOP_PORT)
+#include <cuComplex.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <math_constants.h>
+
+#include "oneop/sdk/port/cub_names.h"
+#endif
+
 namespace oneflow ONEOP_HIDDEN {
 
 constexpr int32_t kCudaThreadsNumPerBlock = 512;
 constexpr int32_t kCudaMaxBlocksNum = 8192;
 constexpr int32_t kCudaWarpSize = 32;
+constexpr int32_t kCudaMaxSharedMemoryByteSize = 48 << 10;  // of a block, without asking for more
 
 inline int32_t BlocksNum4ThreadsNum(const int64_t n) {
   const int64_t blocks = (n + kCudaThreadsNumPerBlock - 1) / kCudaThreadsNumPerBlock;

@@ -1,5 +1,5 @@
-// BatchAxisContext, in which ops of 2020 say along which axis a batch lies. The registry accepts
-// such functions and does not keep them: they speak to OneFlow's scheduler.
+// BatchAxisContext, in which ops of 2020 say along which axis a batch lies. Nothing here depends on
+// it; programs of that time read it of a tensor.
 #ifndef ONEFLOW_CORE_FRAMEWORK_BATCH_AXIS_CONTEXT_H_
 #define ONEFLOW_CORE_FRAMEWORK_BATCH_AXIS_CONTEXT_H_
 
@@ -71,6 +71,20 @@ class BatchAxisContext : public UnusedContext {
   using UnusedContext::UnusedContext;
   OptInt64* BatchAxis4ArgNameAndIndex(std::string_view name, int32_t index) const {
     return Of<OptInt64>(name, index, 1);
+  }
+  // From the numbers of the ABI, and back: of all inputs, or of all outputs.
+  void OneopRead(const std::vector<std::pair<std::string, int32_t>>& args, const int64_t* axes) {
+    for (const auto& arg : args) {
+      const int64_t axis = axes[::oneop::sdk::NeedTensor(frame_, arg.first, arg.second)];
+      *BatchAxis4ArgNameAndIndex(arg.first, arg.second) = axis < 0 ? OptInt64() : OptInt64(axis);
+    }
+  }
+  void OneopWrite(const std::vector<std::pair<std::string, int32_t>>& args, int64_t* axes) const {
+    for (const auto& arg : args) {
+      const OptInt64* axis = BatchAxis4ArgNameAndIndex(arg.first, arg.second);
+      axes[::oneop::sdk::NeedTensor(frame_, arg.first, arg.second)] =
+          axis->has_value() ? axis->value() : -1;
+    }
   }
 };
 struct BatchAxisInferFnUtil {

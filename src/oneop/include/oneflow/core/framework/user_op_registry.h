@@ -211,8 +211,14 @@ class OpRegistry {
     return *this;
   }
 
-  // Accepted and not used: devices, streams, batch axes and time shapes are torch's or nobody's
-  // business here.
+  template <class F = Maybe<void> (*)(BatchAxisContext*)>
+  OpRegistry& SetBatchAxisInferFn(const F& fn) {  // 2020
+    infer_batch_axes_ = fn;
+    def_.infer_batch_axes = &InferBatchAxes<>;
+    return *this;
+  }
+
+  // Accepted and not used: devices, streams and time shapes are torch's or nobody's business here.
 #define ONEOP_IGNORED(Setter)    \
   template <class F>             \
   OpRegistry& Setter(const F&) { \
@@ -222,7 +228,6 @@ class OpRegistry {
   ONEOP_IGNORED(SetDeviceAndStreamInferFn)
   ONEOP_IGNORED(SetDeviceInferFn)
   ONEOP_IGNORED(SetOutputBlobTimeShapeInferFn)
-  ONEOP_IGNORED(SetBatchAxisInferFn)
   ONEOP_IGNORED(SetGetNdSbpSignatureListFn)
   ONEOP_IGNORED(SetEnumerateNdSbpSignaturesFn)
   ONEOP_IGNORED(SetDumpNdSbpSignatureForOpConfFn)
@@ -353,6 +358,20 @@ class OpRegistry {
       return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
     }
   }
+  template <class Ctx = BatchAxisContext>
+  ONEOP_COLD static int32_t InferBatchAxes(void* self, oneop_frame* frame, int64_t* axes,
+                                           oneop_status* status) {
+    OpRegistry* me = static_cast<OpRegistry*>(self);
+    try {
+      Ctx ctx(frame);
+      ctx.OneopRead(ctx.inputs(), axes);
+      ::oneop::sdk::ThrowIfError(me->infer_batch_axes_(&ctx));
+      ctx.OneopWrite(ctx.outputs(), axes);
+      return ONEOP_OK;
+    } catch (...) {
+      return ::oneop::sdk::ReportCurrentException(frame, status, me->place());
+    }
+  }
   template <class Get, ModifyFn<Get> OpRegistry::* kFn>
   ONEOP_COLD static int32_t Modify(void* self, oneop_frame* frame, oneop_arg_modifier* modifiers,
                                    oneop_status* status) {
@@ -384,6 +403,7 @@ class OpRegistry {
   ::oneop::sdk::KeptFn<Maybe<void>(SbpContext*)> get_sbp_;
   ::oneop::sdk::KeptFn<Maybe<void>(InferNdSbpFnContext*)> infer_nd_sbp_;
   ::oneop::sdk::KeptFn<Maybe<double>(ComputeComplexityFnContext*)> count_operations_;
+  ::oneop::sdk::KeptFn<Maybe<void>(BatchAxisContext*)> infer_batch_axes_;
   ModifyFn<GetInputArgModifier> modify_inputs_;
   ModifyFn<GetOutputArgModifier> modify_outputs_;
 };

@@ -47,10 +47,10 @@ std::string ToString(const T& value) {
 
 template <DeviceType device_type>
 struct NewKernelUtil {
-  static_assert(device_type == kCPU, "NewKernelUtil is for the CPU");
+  static_assert(device_type == kCPU, "NewKernelUtil<kCUDA> needs a .cu file");
 
   template <class T>
-  static void Fill(DeviceCtx*, int64_t n, T value, T* y) {
+  static void Fill(DeviceCtx*, int64_t n, std::common_type_t<T> value, T* y) {
     ::oneop::sdk::Each(n, y, [=](int64_t) { return value; });
   }
   template <class T>
@@ -136,7 +136,7 @@ struct NewKernelUtil {
 
 template <DeviceType device_type, class T>
 struct KernelUtil {
-  static_assert(device_type == kCPU, "KernelUtil is for the CPU");
+  static_assert(device_type == kCPU, "KernelUtil<kCUDA> needs a .cu file");
 
   static void Dot(DeviceCtx*, int n, const T* x, int x_step, const T* y, int y_step, T* result) {
     *result = cblas_dot<T>(n, x, x_step, y, y_step);
@@ -161,6 +161,9 @@ struct KernelUtil {
 
 #if defined(ONEOP_PORT)
 #include "oneop/sdk/port.h"
+#endif
+#if defined(__CUDACC__)
+#include "oneop/sdk/port/kernel_util_cuda.h"
 #endif
 
 #endif  // ONEFLOW_CORE_KERNEL_KERNEL_UTIL_H_

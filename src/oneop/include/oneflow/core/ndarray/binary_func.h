@@ -30,7 +30,7 @@ namespace sdk {
 
 // x - y * floor(x / y), and C's x - y * trunc(x / y); of integers too.
 template <class T>
-T Remainder(T x, T y) {
+OF_DEVICE_FUNC T Remainder(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(y == T(0) ? T(0) : x % y);
   } else if constexpr (std::is_same_v<T, double>) {
@@ -40,13 +40,13 @@ T Remainder(T x, T y) {
   }
 }
 template <class T>
-T FloorRemainder(T x, T y) {
+OF_DEVICE_FUNC T FloorRemainder(T x, T y) {
   const T rest = Remainder(x, y);
   return rest != T(0) && (y < T(0)) != (rest < T(0)) ? static_cast<T>(rest + y) : rest;
 }
 // The quotient rounded down, and toward zero.
 template <class T>
-T FloorQuotient(T x, T y) {
+OF_DEVICE_FUNC T FloorQuotient(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     if (y == T(0)) {
       return T(0);
@@ -54,19 +54,21 @@ T FloorQuotient(T x, T y) {
     const T quotient = static_cast<T>(x / y);
     return static_cast<T>(x % y) != T(0) && (x < T(0)) != (y < T(0)) ? quotient - T(1) : quotient;
   } else {
-    return static_cast<T>(std::floor(x / y));
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    return static_cast<T>(std::floor(static_cast<Wide>(x / y)));
   }
 }
 template <class T>
-T TruncQuotient(T x, T y) {
+OF_DEVICE_FUNC T TruncQuotient(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     return y == T(0) ? T(0) : static_cast<T>(x / y);
   } else {
-    return static_cast<T>(std::trunc(x / y));
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    return static_cast<T>(std::trunc(static_cast<Wide>(x / y)));
   }
 }
 template <class T>
-T Power(T x, T y) {
+OF_DEVICE_FUNC T Power(T x, T y) {
   if constexpr (std::is_same_v<T, double> || std::is_integral_v<T>) {
     return static_cast<T>(std::pow(static_cast<double>(x), static_cast<double>(y)));
   } else {
@@ -118,6 +120,13 @@ ONEOP_BINARY_FUNC(XOR, bool, static_cast<bool>(x) != static_cast<bool>(y))
 ONEOP_BINARY_FUNC(Any, bool, static_cast<bool>(x) || static_cast<bool>(y))
 ONEOP_BINARY_FUNC(All, bool, static_cast<bool>(x) && static_cast<bool>(y))
 #undef ONEOP_BINARY_FUNC
+
+// Comparison of close numbers, where a NaN is equal to another or not. Names alone, as in OneFlow: by
+// them an op says how it may be split; with its tolerances it is BinaryOp::kIsClose.
+template <class T>
+struct BinaryFuncIEN;
+template <class T>
+struct BinaryFuncINN;
 
 template <template <class> class BinaryFunc, class T>
 struct BinaryFuncTrait {

@@ -121,7 +121,7 @@ namespace oneflow ONEOP_HIDDEN {
 
 template <DeviceType device_type, class T, template <class> class BinaryFunc>
 struct NdarrayReduce {
-  static_assert(device_type == kCPU, "NdarrayReduce is for the CPU: reduce with cub in a .cu file");
+  static_assert(device_type == kCPU, "NdarrayReduce<kCUDA> needs a .cu file");
   using RetT = typename BinaryFuncTrait<BinaryFunc, T>::return_type;
   // A logical one may give the int8_t of older sources.
   template <class R, class Tmp>
@@ -142,5 +142,9 @@ struct NdarrayReduce {
 };
 
 }  // namespace oneflow ONEOP_HIDDEN
+
+#if defined(__CUDACC__)
+#include "oneflow/core/ndarray/ndarray_util.h"  // which has those for CUDA
+#endif
 
 #endif  // ONEFLOW_CORE_NDARRAY_NDARRAY_REDUCE_H_

@@ -81,7 +81,7 @@ namespace oneflow ONEOP_HIDDEN {
 
 template <DeviceType device_type, class T>
 struct NdarrayUtil {
-  static_assert(device_type == kCPU, "NdarrayUtil is for the CPU");
+  static_assert(device_type == kCPU, "NdarrayUtil<kCUDA> needs a .cu file");
   using Var = XpuVarNdarray<T>;
   using Val = XpuVarNdarray<const T>;
 
@@ -152,5 +152,9 @@ struct NdarrayUtil {
 };
 
 }  // namespace oneflow ONEOP_HIDDEN
+
+#if defined(__CUDACC__)
+#include "oneop/sdk/port/ndarray_cuda.h"
+#endif
 
 #endif  // ONEFLOW_CORE_NDARRAY_NDARRAY_UTIL_H_
