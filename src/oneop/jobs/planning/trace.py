@@ -267,7 +267,7 @@ def _context_on(request: TraceRequest, device: torch.device) -> JobContext:
 
 
 def _run_fake(request: TraceRequest, context: JobContext, device: torch.device) -> None:
-    with FakeTensorMode(allow_non_fake_inputs=True), tracing(context), unchanged_captures():
+    with FakeTensorMode(allow_non_fake_inputs=True), core().Bounds(), tracing(context), unchanged_captures():
         request.fn(*[torch.empty(spec.shape, dtype=spec.dtype, device=device) for spec in request.inputs])
 
 
