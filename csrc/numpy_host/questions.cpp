@@ -48,7 +48,8 @@ Ref attr_info(const AttrDef& attr) {
   set_item(info, "is_optional", flag(attr.is_optional));
   set_item(info, "is_positional", flag(attr.is_positional));
   set_item(info, "has_default", flag(attr.has_default));
-  set_item(info, "default", text_to_python(attr.has_default ? attr.default_value.repr() : ""));
+  set_item(info, "default", text_to_python(attr.default_text()));
+  set_item(info, "list_size", Ref(PyLong_FromLong(attr.list_size)));
   return info;
 }
 

@@ -37,7 +37,10 @@ def _input(arg: ArgDef, may_be_left_out: bool) -> str:
 
 
 def _attribute(attr: AttrDef) -> str:
-    kind = BY_NAME[attr.type].stub + " | None" * attr.is_optional
+    kind = BY_NAME[attr.type].stub
+    if attr.list_size and kind in ("Sequence[int]", "Sequence[float]"):  # one number stands for all
+        kind += " | " + kind.removeprefix("Sequence[").removesuffix("]")
+    kind += " | None" * attr.is_optional
     return f"{_safe(attr.name)}: {kind}{' = ...' if attr.has_default else ''}"
 
 
@@ -60,7 +63,8 @@ def page(op: OpDef, *, relative_to: str = "") -> str:
     lines += ["| argument | |", "|---|---|"]
     lines += [f"| `{arg.name}` | input{_details(arg)} |" for arg in op.inputs]
     lines += [
-        f"| `{attr.name}` | {attr.type}{f', default {attr.default}' if attr.has_default else ''} |" for attr in op.attrs
+        f"| `{attr.name}` | {attr.type_text}{f', default {attr.default}' if attr.has_default else ''} |"
+        for attr in op.attrs
     ]
     lines += [f"| `{arg.name}` | output{_details(arg)} |" for arg in op.outputs]
     lines += ["", "| device | dtype | language | registered at |", "|---|---|---|---|"]

@@ -63,11 +63,13 @@ class AttrDef:
     is_positional: bool  # a call may give it by position, after the inputs
     has_default: bool
     default: str
+    list_size: int = 0  # the length that a list must have; 0: any
 
     @property
     def type_text(self) -> str:
-        """The type as messages and pages show it: `int64 or None`."""
-        return f"{self.type} or None" if self.is_optional else self.type
+        """The type as messages and pages show it: `int64 or None`, `list of int64 of length 2`."""
+        kind = f"{self.type} of length {self.list_size}" if self.list_size else self.type
+        return f"{kind} or None" if self.is_optional else kind
 
     def __str__(self) -> str:
         """Return `name: type = default`."""

@@ -55,7 +55,7 @@ def test_an_entry_tells_how_it_was_made(project):
     contents = [path for path in inputs["units"][0]["contents"] if path.startswith(str(project))]
     assert contents == [f"{project}/a.cpp", f"{project}/b.h"]
     assert "g++" in inputs["units"][0]["compiler"]
-    assert inputs["units"][0]["abi"] == "1.8"
+    assert inputs["units"][0]["abi"] == "1.9"
 
 
 def test_only_the_changed_source_is_compiled(project, runs):

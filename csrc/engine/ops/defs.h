@@ -45,11 +45,18 @@ struct AttrDef {
   bool has_default = false;
   bool is_optional = false;    // the value may be None (ONEOP_ATTR_NONE)
   bool is_positional = false;  // calls may give it by position, after the inputs
+  int32_t list_size = 0;       // the length that a list must have; 0: any
   AttrValue default_value;
 
   bool takes_type(int32_t of_value) const {
-    return of_value == type || (is_optional && of_value == ONEOP_ATTR_NONE);
+    return of_value == type || (is_optional && of_value == ONEOP_ATTR_NONE) ||
+           (type == ONEOP_ATTR_SCALAR && is_scalar_kind(of_value));
   }
+  bool takes_length(const AttrValue& value) const {
+    return list_size == 0 || value.type == ONEOP_ATTR_NONE || value.list_length() == list_size;
+  }
+  std::string type_text() const;     // "int64", "list of int64 of length 2"
+  std::string default_text() const;  // "" where there is none
 };
 
 // The flags of one tensor argument, as modify_inputs and modify_outputs leave them.

@@ -275,6 +275,47 @@ void check_counts(const OpDef& op, const std::vector<int32_t>& input_counts,
   check_side(op, op.outputs, output_counts, "output");
 }
 
+namespace {
+
+// A value that stands for any: zero, or a list of zeros where its length is fixed.
+AttrValue zero_of(const AttrDef& attr) {
+  AttrValue value;
+  value.type = attr.type == ONEOP_ATTR_SCALAR ? ONEOP_ATTR_INT64 : attr.type;
+  const auto count = static_cast<size_t>(attr.list_size);
+  switch (attr.type) {
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      value.doubles.resize(2);
+      break;
+    case ONEOP_ATTR_LIST_INT64:
+      value.int64s.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_INT32:
+    case ONEOP_ATTR_LIST_DTYPE:
+      value.int32s.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_FLOAT:
+      value.floats.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_DOUBLE:
+      value.doubles.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_BOOL:
+      value.bools.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_SHAPE:
+      value.shapes.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_STRING:
+      value.strings.resize(count);
+      break;
+    default:
+      break;
+  }
+  return value;
+}
+
+}  // namespace
+
 void read_arg_traits(OpDef* op) {
   op->input_traits.assign(op->inputs.size(), ArgTraits());
   op->output_traits.assign(op->outputs.size(), ArgTraits());
@@ -297,9 +338,8 @@ void read_arg_traits(OpDef* op) {
     if (attr.is_optional) {
       continue;  // its default, or None
     }
-    spec.attrs.back().type = attr.type;
-    if (attr.type == ONEOP_ATTR_COMPLEX_DOUBLE) {
-      spec.attrs.back().doubles.resize(2);
+    if (!attr.takes_type(spec.attrs.back().type)) {
+      spec.attrs.back() = zero_of(attr);
     }
   }
   Frame frame(*op, spec);

@@ -34,6 +34,7 @@ AttrDef read_attr(const oneop_attr_def* def) {
   attr.has_default = abi.has_default != 0;
   attr.is_optional = (abi.flags & ONEOP_ATTRDEF_OPTIONAL) != 0;
   attr.is_positional = (abi.flags & ONEOP_ATTRDEF_POSITIONAL) != 0;
+  attr.list_size = abi.list_size;
   if (attr.has_default) {
     attr.default_value = AttrValue::copy_of(abi.default_value);
   }

@@ -78,6 +78,14 @@ void check_definition(const OpDef& op) {
     if (attr.is_positional && &attr != op.attrs.data() && !(&attr - 1)->is_positional) {
       refuse(op.source, where + " is given by position, and comes after one that is not");
     }
+    if (attr.list_size < 0 || (attr.list_size > 0 && !is_list_type(attr.type))) {
+      refuse(op.source, where + " is a " + attr_type_name(attr.type) +
+                            ", which cannot have the length " + std::to_string(attr.list_size));
+    }
+    if (attr.has_default && !attr.takes_length(attr.default_value)) {
+      refuse(op.source, where + " is a " + attr.type_text() + ", its default has the length " +
+                            std::to_string(attr.default_value.list_length()));
+    }
     if (attr.has_default && !attr.takes_type(attr.default_value.type)) {
       refuse(op.source, where + " is a " + attr_type_name(attr.type) + ", its default is a " +
                             attr_type_name(attr.default_value.type));

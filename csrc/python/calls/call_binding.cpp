@@ -382,8 +382,10 @@ PyObject* Binding::attr_for_torch(size_t i) const {
   }
   const int32_t type = layout_.op->attrs[i].type;
   const c10::IValue value = attr_value(i);
-  // A schema has neither bytes nor lists of dtypes.
-  const bool has_other_form = type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_BYTES;
+  // A schema has neither bytes nor lists of dtypes, and torch takes no int for all of a float[2].
+  const bool is_for_all = layout_.op->attrs[i].list_size > 0 && !is_sequence(object);
+  const bool has_other_form =
+      type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_BYTES || is_for_all;
   if (type == ONEOP_ATTR_DTYPE || (is_simple_attr(object) && !has_other_form)) {
     return Py_NewRef(object);
   }

@@ -305,12 +305,14 @@ void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dispatch
 
 namespace {
 
-void note_empty_lists(const Layout& layout, const c10::IValue* args) {
+void note_unstored(const Layout& layout, const c10::IValue* args) {
   const std::vector<AttrDef>& attrs = layout.op->attrs;
   for (size_t i = 0; i < attrs.size(); ++i) {
     const c10::IValue& value = args[layout.first_attr + i];
     if (attrs[i].is_optional && value.isIntList() && value.toListRef().empty()) {
-      tell_empty_list(layout.op->name, attrs[i].name);
+      tell_unstored(layout.op->name, attrs[i].name, "empty list");
+    } else if (attrs[i].type == ONEOP_ATTR_SCALAR && (value.isBool() || value.isComplexDouble())) {
+      tell_unstored(layout.op->name, attrs[i].name, value.isBool() ? "bool" : "complex");
     }
   }
 }
@@ -325,7 +327,7 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
   check_stack(layout, *stack);
   leave_dispatch(op);
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
-  note_empty_lists(layout, args);
+  note_unstored(layout, args);
   const CallTensors call(layout, args);
   device_of(layout, args, call);  // torch comes here for a mix of devices too
   if (layout.op->symbolic != nullptr) {

@@ -182,6 +182,7 @@ def _describe_op(op: OpPage) -> dict[str, Any]:
                 "is_positional": attr.is_positional,
                 "has_default": attr.has_default,
                 "default": attr.default,
+                "list_size": attr.list_size,
             }
             for attr in op.schema.attrs
         ],

@@ -34,6 +34,7 @@ def schema_from_info(info: _core.OpInfo) -> Schema:
                 is_optional=attr["is_optional"],
                 is_positional=attr["is_positional"],
                 has_default=attr["has_default"],
+                list_size=attr["list_size"],
             )
             for attr in info["attrs"]
         ),

@@ -42,6 +42,7 @@ class Attr:
     is_positional: bool = False  # a call may give it by position, after the inputs
     has_default: bool = False
     default: object = None
+    list_size: int = 0  # the length that a list must have; 0: any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,9 @@ class Schema:
 
 #: As many as the ABI allows for one argument.
 MOST_TENSORS = 65536
+
+#: Lists of a fixed length for which one number may stand in a default, as torch has it.
+_SPREAD = ("int[]", "int32[]", "float[]", "float32[]", "bool[]")
 
 
 def parse_schema(text: str) -> Schema:
@@ -147,17 +151,25 @@ def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     word, name, default = match.groups()
     is_optional = word.endswith("?")
     word = word.removesuffix("?")
-    kind = _ALIASES.get(word, word)
+    sized = re.fullmatch(r"(\w+)\[(\d+)\]", word)
+    list_size = int(sized[2]) if sized else 0
+    if sized and not 0 < list_size <= MOST_TENSORS:
+        raise _error(text, f'"{part}": a list of a fixed length has 1 to {MOST_TENSORS} items, found {list_size}')
+    listed = f"{sized[1]}[]" if sized else word
+    kind = _ALIASES.get(listed, listed)
     if kind not in BY_SCHEMA:
         near = did_you_mean(word, ["Tensor", *BY_SCHEMA])
         types = ", ".join(["Tensor", *BY_SCHEMA])
         raise _error(text, f'"{part}": there is no attribute type {word}{near}\n  there are: {types}')
-    attr = Attr(name=name, type=kind, is_optional=is_optional, is_positional=is_positional)
+    attr = Attr(name=name, type=kind, is_optional=is_optional, is_positional=is_positional, list_size=list_size)
     if default is None:
         return attr
     default = default.strip()
     if default != "None":
-        return replace(attr, has_default=True, default=_default(text, part, kind, default))
+        value = _default(text, part, kind, default)
+        if list_size and kind in _SPREAD and not isinstance(value, (list, tuple)):
+            value = [value] * list_size
+        return replace(attr, has_default=True, default=value)
     if not is_optional:
         raise _error(text, f'"{part}": only an optional attribute may be None; write {word}? {name}=None')
     return replace(attr, has_default=True)

@@ -38,7 +38,8 @@ ONEOP_COLD inline bool HaveSameArguments(const Schema& a, const Schema& b) {
   }
   for (int i = 0; are_same && i < a.num_attrs; ++i) {
     are_same = a.attrs[i].name == b.attrs[i].name && a.attrs[i].type == b.attrs[i].type &&
-               a.attrs[i].is_optional == b.attrs[i].is_optional;
+               a.attrs[i].is_optional == b.attrs[i].is_optional &&
+               a.attrs[i].list_size == b.attrs[i].list_size;
   }
   return are_same;
 }

@@ -153,18 +153,26 @@ class SchemaParser {
     if (cursor_.Word().empty()) {
       return Refuse("expected a type and a name, such as float alpha=0.01", part);
     }
+    const std::string_view item = cursor_.text.substr(begin, cursor_.at - begin);
     if (cursor_.Next() == '[') {
       cursor_.Take("[");
-      cursor_.Number();
+      const int size = cursor_.Number();
       if (!cursor_.Take("]")) {
         return Refuse("expected a type and a name, such as float alpha=0.01", part);
       }
+      if (size == 0 || size > kMostTensors) {
+        return Refuse("a list of a fixed length has 1 to 65536 items", part);
+      }
+      attr->list_size = size < 0 ? 0 : size;
     }
     const std::string_view word = cursor_.text.substr(begin, cursor_.at - begin);
     attr->is_optional = cursor_.Next() == '?';
     cursor_.Take(attr->is_optional ? "?" : "");
     for (const AttrTypeName& known : kAttrTypes) {
-      attr->type = known.name == word ? known.type : attr->type;
+      const bool is_fixed = attr->list_size > 0 && known.name.size() == item.size() + 2 &&
+                            known.name.substr(0, item.size()) == item &&
+                            known.name.substr(item.size()) == "[]";
+      attr->type = known.name == word || is_fixed ? known.type : attr->type;
     }
     if (attr->type == 0) {
       return Refuse("there is no such type of attributes", word);

@@ -87,9 +87,10 @@ ONEOP_COLD inline void AddAttr(OpRecord* record, const AttrArg& arg) {
   attr->has_default = arg.has_default ? 1 : 0;
   attr->flags = (arg.is_optional ? ONEOP_ATTRDEF_OPTIONAL : 0) |
                 (arg.is_positional ? ONEOP_ATTRDEF_POSITIONAL : 0);
+  attr->list_size = arg.list_size;
   attr->default_value.name = attr->name;
   const bool is_none = arg.is_optional && arg.default_text == "None";  // ONEOP_ATTR_NONE is zero
-  DefaultReader reader(arg.default_text);
+  DefaultReader reader(arg.default_text, arg.list_size);
   if (arg.has_default && !is_none && !reader.Read(arg.type, &attr->default_value)) {
     record->Mistake({"cannot read its schema", Pointed(record->schema->text, arg.default_text),
                      "\n  ", arg.default_text, reader.problem(), AttrTypeText(arg.type)});
