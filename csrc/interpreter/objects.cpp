@@ -127,6 +127,34 @@ bool to_scalar(PyObject* object, ScalarParts* value) {
   return to_complex(object, &value->parts);
 }
 
+bool split_gaps(PyObject* object, PyObject** items, PyObject** given) {
+  if (object == nullptr || !is_sequence(object)) {
+    return false;
+  }
+  PyObject* all = PySequence_Tuple(object);
+  const Py_ssize_t count = all == nullptr ? 0 : PyTuple_GET_SIZE(all);
+  Py_ssize_t present = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    present += PyTuple_GET_ITEM(all, i) == Py_None ? 0 : 1;
+  }
+  if (all == nullptr || present == count) {
+    Py_XDECREF(all);
+    return false;
+  }
+  *items = PyList_New(present);
+  *given = PyList_New(count);
+  Py_ssize_t next = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = PyTuple_GET_ITEM(all, i);
+    PyList_SET_ITEM(*given, i, Py_NewRef(item == Py_None ? Py_False : Py_True));
+    if (item != Py_None) {
+      PyList_SET_ITEM(*items, next++, Py_NewRef(item));
+    }
+  }
+  Py_DECREF(all);
+  return true;
+}
+
 bool to_text(PyObject* object, std::string* value) {
   if (!PyUnicode_Check(object)) {
     return false;

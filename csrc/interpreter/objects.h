@@ -27,6 +27,9 @@ struct ScalarParts {
   double parts[2] = {0, 0};
 };
 bool to_scalar(PyObject* object, ScalarParts* value);
+// Splits a list in which some items are None: new references to a list of the others, and to a list
+// of bools that says which items are there. False where there is no None in it, or no list.
+bool split_gaps(PyObject* object, PyObject** items, PyObject** given);
 // Python's own bools alone.
 bool to_bool(PyObject* object, bool* value);
 bool to_text(PyObject* object, std::string* value);

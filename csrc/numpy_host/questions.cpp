@@ -33,6 +33,7 @@ Ref arg_info(const ArgDef& arg, const ArgTraits& traits) {
   set_item(info, "is_mutable", flag(traits.is_mutable));
   set_item(info, "requires_grad", flag(traits.requires_grad));
   set_item(info, "on_host", flag(arg.on_host));
+  set_item(info, "has_gaps", flag(arg.has_gaps));
   return info;
 }
 

@@ -20,6 +20,7 @@ class ArgInfo(TypedDict):
     count_is_minimum: bool
     is_optional: bool
     is_mutable: bool
+    has_gaps: bool
     requires_grad: bool
 
 class AttrInfo(TypedDict):

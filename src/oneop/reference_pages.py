@@ -32,7 +32,15 @@ def _safe(name: str) -> str:
 
 def _input(arg: ArgDef, may_be_left_out: bool) -> str:
     is_list = arg.count != 1 or arg.count_is_minimum
-    kind = "Sequence[Tensor]" if is_list else "Tensor | None" if arg.is_optional else "Tensor"
+    kind = (
+        "Sequence[Tensor | None]"
+        if arg.has_gaps
+        else "Sequence[Tensor]"
+        if is_list
+        else "Tensor | None"
+        if arg.is_optional
+        else "Tensor"
+    )
     return f"{_safe(arg.name)}: {kind}{' = None' if may_be_left_out else ''}"
 
 

@@ -36,6 +36,7 @@ class ArgDef:
     is_optional: bool
     is_mutable: bool
     requires_grad: bool
+    has_gaps: bool = False  # items of the list may be None
 
     def takes(self, count: int) -> bool:
         """Tell whether this argument may have so many tensors."""
@@ -46,9 +47,12 @@ class ArgDef:
     def __str__(self) -> str:
         """Return the name with what is special about it."""
         counts = f" x{self.count}{'+' if self.count_is_minimum else ''}"
-        notes = [
-            note for note, holds in [("optional", self.is_optional), ("changed in place", self.is_mutable)] if holds
-        ]
+        special = {
+            "items may be None": self.has_gaps,
+            "optional": self.is_optional and not self.has_gaps,
+            "changed in place": self.is_mutable,
+        }
+        notes = [note for note, holds in special.items() if holds]
         text = self.name + ("" if self.count == 1 and not self.count_is_minimum else counts)
         return f"{text} ({', '.join(notes)})" if notes else text
 

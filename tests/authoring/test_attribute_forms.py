@@ -1,4 +1,4 @@
-"""bool[], lists of a fixed length and scalars: kinds stay apart in every cache, and each way to write an op has them."""
+"""bool[], lists of a fixed length and scalars: kinds stay apart in every cache, and all ways to write ops have them."""
 
 import inspect
 import itertools
@@ -193,7 +193,8 @@ def test_kernels_in_cpp_text_and_numba():
     op.register_source(
         "cpu",
         "const double kind = k.IsBool() ? 0.125 : k.IsIntegral() ? 0.25 : 0.5;"
-        "for (int64_t i = 0; i < n; ++i) y[i] = x[i] * static_cast<T>(k.As<double>() + kind + on.size() + m[0] * m[1]);",
+        "const double factor = k.As<double>() + kind + on.size() + m[0] * m[1];"
+        "for (int64_t i = 0; i < n; ++i) y[i] = x[i] * static_cast<T>(factor);",
     )
     x = torch.ones(1)
     assert [op(x, k=k, on=[True] * 3, m=[1, 2]).item() for k in (2, 2.0, True)] == [7.25, 7.5, 6.125]
@@ -276,7 +277,8 @@ def test_from_a_td_file(tmp_path):
     (tmp_path / "ops.td").write_text(
         'def OneFlow_TdFormsOp : OneFlow_BaseOp<"td_forms", [NoGrad]> {\n'
         "  let input = (ins OneFlow_Tensor:$x);\n  let output = (outs OneFlow_Tensor:$y);\n"
-        '  let attrs = (ins DefaultValuedAttr<ScalarAttr, "2">:$k, DefaultValuedAttr<BoolArrayAttr, "{true, false}">:$on,\n'
+        '  let attrs = (ins DefaultValuedAttr<ScalarAttr, "2">:$k,\n'
+        '    DefaultValuedAttr<BoolArrayAttr, "{true, false}">:$on,\n'
         "    OptionalAttr<ScalarAttr>:$j);\n}\n"
     )
     source = CPP.replace("INCLUDES", '#include "oneflow/core/framework/op_generated.h"').replace("REGISTRATION", "")

@@ -23,8 +23,8 @@ FORMS = {
         ("f(Tensor x, Tensor? y=None) -> Tensor", ""),
         ("f(Tensor[] xs) -> Tensor", ""),
         ("f(Tensor[2] xs) -> Tensor", ""),
-        ("f(Tensor?[] xs) -> Tensor", "`Tensor[] xs`, and a mask or positions as an attribute"),
-        ("f(Tensor x, *, Tensor y) -> Tensor", "`f(Tensor x, Tensor y)`: inputs may be given by name as well"),
+        ("f(Tensor?[] xs) -> Tensor", ""),
+        ("f(Tensor x, *, Tensor y) -> Tensor", ""),
     ],
     "Inputs that are changed, and views": [
         ("f(Tensor(a!) x) -> ()", ""),
@@ -41,6 +41,7 @@ FORMS = {
         ("f(Tensor x, *, SymInt k) -> Tensor", ""),
         ("f(Tensor x, *, ScalarType k) -> Tensor", ""),
         ("f(Tensor x, *, Scalar k) -> Tensor", ""),
+        ("f(*, int n, Device? device=None) -> Tensor", ""),
         ("f(Tensor x, *, Device k) -> Tensor", "nothing: the inputs say where it runs"),
         ("f(Tensor x, *, Layout k) -> Tensor", "`str k`"),
         ("f(Tensor x, *, MemoryFormat k) -> Tensor", "`str k`"),
@@ -97,6 +98,9 @@ says what to write instead.
 For torch.compile and torch.export the value of an attribute is a constant, that of a `SymInt` too: another value is
 compiled again, and a size that changes should come from the shape of an input. `oneop.ops.<name>` takes attributes by
 position where the schema does; `torch.ops.oneop.<name>` takes them by name.
+
+`Tensor?[] xs` is for torch a list of the tensors that are given and an attribute `bool[] xs_given=[]`, which calls of
+`oneop.ops` fill in; an empty one says that all are given. An input after the star may be given by position too.
 """
 
 

@@ -25,8 +25,6 @@ ATTRS = {
     "DTArrayAttr": [torch.int32],
     "ComplexDoubleAttr": 1 + 2j,
     "BytesAttr": b"bytes",
-    "BoolArrayAttr": [True, False],
-    "ScalarAttr": 2.5,
 }
 TRAITS = ["NoSideEffect", "NoMemoryEffect", "NoGrad", "CpuOnly", "SupportNonContiguous", "SameOperandsAndResultType"]
 TENSOR_IN, TENSOR_OUT = "(ins OneFlow_Tensor:$x)", "(outs OneFlow_Tensor:$y)"

@@ -85,7 +85,7 @@ def test_reading_every_type(builder, drive):
     source = unit(f'REGISTER_USER_OP("read").Input("in").Output("out"){infer};', kernel("read", reads))
     attrs = [f"attr {row[0]} {row[3]} {value}" for row, (_, value) in zip(TYPES, READERS, strict=True)]
     lines = drive(builder.library(source), *call("read", 1), *attrs, "run")
-    assert lines[1] == "out 3 (16) (1) -7 2.19902e+12 0 0.25 0.75 5 20 6 2 4 0.5 0.1 3 8 3 3"
+    assert lines[1] == "out 3 (17) (1) -7 2.19902e+12 0 0.25 0.75 5 20 6 2 4 0.5 0.1 3 8 3 3 1"
 
 
 def test_wrong_reads_are_errors(builder, drive):

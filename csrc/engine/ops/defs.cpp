@@ -40,6 +40,19 @@ std::string AttrDef::default_text() const {
   return looks_whole ? text + ".0" : text;
 }
 
+int32_t OpDef::gap_attr(size_t input) const {
+  if (!inputs[input].has_gaps) {
+    return -1;
+  }
+  const std::string name = inputs[input].name + "_given";
+  for (size_t i = 0; i < attrs.size(); ++i) {
+    if (attrs[i].name == name) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  return -1;
+}
+
 std::vector<std::string> OpDef::input_names() const { return names_of(inputs); }
 std::vector<std::string> OpDef::output_names() const { return names_of(outputs); }
 std::vector<std::string> OpDef::attr_names() const { return names_of(attrs); }

@@ -30,7 +30,8 @@ struct ArgDef {
   int32_t count = 1;
   bool count_is_minimum = false;
   bool is_optional = false;
-  bool on_host = false;  // an input that kernels of every device read in host memory
+  bool on_host = false;   // an input that kernels of every device read in host memory
+  bool has_gaps = false;  // items of the list may be None; see gap_attr
 
   bool is_list() const { return count != 1 || count_is_minimum; }
   bool takes(int64_t given) const {
@@ -86,6 +87,8 @@ struct OpDef {
   bool has_side_effect() const { return has_flag(ONEOP_OP_SIDE_EFFECT) || outputs.empty(); }
   // True where the number of outputs is not fixed by the definition.
   bool has_open_outputs() const;
+  // The attribute that says which items of an input are given, -1 where none may be left out.
+  int32_t gap_attr(size_t input) const;
   std::vector<std::string> input_names() const;
   std::vector<std::string> output_names() const;
   std::vector<std::string> attr_names() const;

@@ -152,7 +152,26 @@ void Frame::fill_frame(const CallSpec& spec, int32_t num_inputs) {
   frame_.required = shown_to_kernels(spec.required);
 }
 
+void Frame::check_gaps() const {
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    const int32_t attr = op_.gap_attr(i);
+    if (attr < 0 || attr_values_[attr].bools.empty()) {
+      continue;
+    }
+    const std::vector<uint8_t>& given = attr_values_[attr].bools;
+    const auto count = static_cast<int32_t>(std::count(given.begin(), given.end(), 1));
+    if (count != frame_.inputs[i].count) {
+      throw Error("ArgumentError",
+                  "op " + in_quotes(op_.name) + ", input " + in_quotes(op_.inputs[i].name) +
+                      ": found " + std::to_string(frame_.inputs[i].count) + " tensors, and " +
+                      in_quotes(op_.attrs[attr].name) + " says that " + std::to_string(count) +
+                      " are given\n  defined at " + op_.source.text());
+    }
+  }
+}
+
 void Frame::infer() {
+  check_gaps();
   const std::string what = "op " + in_quotes(op_.name);
   const oneop_op_def& abi = op_.abi;
   Status status;

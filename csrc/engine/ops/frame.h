@@ -39,6 +39,8 @@ class Frame {
   // Runs the op's inference: afterwards the outputs are known. Throws what the author reports, with
   // the op's name.
   void infer();
+  // Throws where an input has another number of tensors than the attribute of its gaps says.
+  void check_gaps() const;
   // In place of inference: the outputs of a call on a part are as the mesh says. Attributes are
   // checked all the same. Shapes and dtypes, one for each output tensor.
   void set_outputs(const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs);

@@ -23,6 +23,7 @@ ArgDef read_arg(const oneop_arg_def* def) {
   arg.count_is_minimum = abi.count_is_minimum != 0;
   arg.is_optional = abi.is_optional != 0;
   arg.on_host = abi.on_host != 0;
+  arg.has_gaps = abi.has_gaps != 0;
   return arg;
 }
 

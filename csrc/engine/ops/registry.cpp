@@ -54,6 +54,15 @@ void check_definition(const OpDef& op) {
                                         [](const ArgDef& arg) { return !arg.is_optional; });
   check_args(op, op.inputs, "input", &taken);
   check_args(op, op.outputs, "output", &taken);
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const int32_t attr = op.gap_attr(i);
+    if (op.inputs[i].has_gaps &&
+        (attr < 0 || op.attrs[attr].type != ONEOP_ATTR_LIST_BOOL || op.attrs[attr].is_optional)) {
+      refuse(op.source, "op " + in_quotes(op.name) + ": input " + in_quotes(op.inputs[i].name) +
+                            " may have items that are None, and needs the attribute " +
+                            in_quotes(op.inputs[i].name + "_given") + ", a list of bool");
+    }
+  }
   for (const AttrDef& attr : op.attrs) {
     const std::string where = "op " + in_quotes(op.name) + ": attribute " + in_quotes(attr.name);
     if (!is_identifier(attr.name)) {

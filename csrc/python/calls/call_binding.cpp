@@ -70,6 +70,25 @@ Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* a
     }
     objects_[at] = args[num_args + k];
   }
+  if (layout.has_gaps) {
+    take_gaps();
+  }
+}
+
+void Binding::take_gaps() {
+  for (size_t i = 0; i < layout_.op->inputs.size(); ++i) {
+    const int32_t attr = layout_.op->gap_attr(i);
+    PyObject* items = nullptr;
+    PyObject* given = nullptr;
+    if (attr < 0 || objects_[layout_.first_attr + attr] != nullptr ||
+        !split_gaps(objects_[i], &items, &given)) {
+      continue;
+    }
+    owned_.push_back(items);
+    owned_.push_back(given);
+    objects_[i] = items;
+    objects_[layout_.first_attr + attr] = given;
+  }
 }
 
 Binding::~Binding() {

@@ -22,6 +22,7 @@ ArgDef read_arg(const py::handle& item) {
   arg.count = py::cast<int32_t>(info["count"]);
   arg.count_is_minimum = py::cast<bool>(info["count_is_minimum"]);
   arg.is_optional = py::cast<bool>(info["is_optional"]);
+  arg.has_gaps = py::cast<bool>(info["has_gaps"]);
   return arg;
 }
 

@@ -148,6 +148,7 @@ py::list args_info(const std::vector<ArgDef>& args, const std::vector<ArgTraits>
     info["count_is_minimum"] = args[i].count_is_minimum;
     info["is_optional"] = args[i].is_optional;
     info["is_mutable"] = traits[i].is_mutable;
+    info["has_gaps"] = args[i].has_gaps;
     info["requires_grad"] = traits[i].requires_grad;
     list.append(info);
   }

@@ -135,6 +135,7 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
                                                : Layout::Input::kTensor);
     layout->mutates |= is_mutable;
     layout->has_host_inputs |= op.inputs[i].on_host;
+    layout->has_gaps |= op.inputs[i].has_gaps;
   }
   layout->first_attr = static_cast<int32_t>(arguments.size());
   for (const AttrDef& attr : op.attrs) {

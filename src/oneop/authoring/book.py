@@ -199,6 +199,7 @@ def _describe_arg(arg: Arg) -> dict[str, Any]:
         "count_is_minimum": arg.count_is_minimum,
         "is_optional": arg.is_optional,
         "is_mutable": arg.is_mutable,
+        "has_gaps": arg.has_gaps,
         "requires_grad": True,
     }
 

@@ -21,6 +21,7 @@ def schema_from_info(info: _core.OpInfo) -> Schema:
             count_is_minimum=of["count_is_minimum"],
             is_optional=of["is_optional"],
             is_mutable=of["is_mutable"],
+            has_gaps=of["has_gaps"],
         )
 
     return Schema(

@@ -25,6 +25,13 @@ class Arg:
     count_is_minimum: bool = False
     is_optional: bool = False
     is_mutable: bool = False
+    has_gaps: bool = False  # items of the list may be None
+    is_keyword_only: bool = False  # written after the star; signatures show it
+
+    @property
+    def given(self) -> str:
+        """The attribute that says which items are given, where some may be None."""
+        return f"{self.name}_given"
 
     @property
     def is_list(self) -> bool:
@@ -76,18 +83,22 @@ def parse_schema(text: str) -> Schema:
     inputs: list[Arg] = []
     attrs: list[Attr] = []
     after_star = False
+    device = ""
     for part in _split(arguments):
         if part == "*":
             after_star = True
         elif part.startswith("Tensor"):
-            if after_star:
-                raise _error(text, f'"{part}" comes after the *; inputs come before it')
-            if attrs:
-                raise _error(text, f'"{part}" comes after the attribute {attrs[-1].name}; inputs come first')
-            inputs.append(_tensor(text, part, f"input{len(inputs)}"))
+            positional = [attr.name for attr in attrs if attr.is_positional]
+            if positional:
+                raise _error(text, f'"{part}" comes after the attribute {positional[-1]}; inputs come first')
+            inputs.append(replace(_tensor(text, part, f"input{len(inputs)}"), is_keyword_only=after_star))
+        elif re.fullmatch(r"Device\b.*", part, re.DOTALL):
+            device = part
         else:
             attrs.append(_attr(text, part, is_positional=not after_star))
+    _check_device(text, device, inputs)
     _check_positions(text, inputs, attrs)
+    attrs += [Attr(name=arg.given, type="bool[]", has_default=True, default=[]) for arg in inputs if arg.has_gaps]
     outputs = _outputs(text, returns)
     taken = {arg.name for arg in inputs} | {attr.name for attr in attrs}
     for output in outputs:
@@ -102,10 +113,21 @@ def parse_schema(text: str) -> Schema:
     )
 
 
+def _check_device(text: str, part: str, inputs: Sequence[Arg]) -> None:
+    """Refuse a device in any form but that in which every op has it that may be called without tensors."""
+    if not part:
+        return
+    if any(not arg.is_optional for arg in inputs):
+        raise _error(text, f'"{part}": the inputs say where it runs; a device is for ops without inputs')
+    if not re.fullmatch(r"Device\?\s+device\s*=\s*None", part):
+        raise _error(text, f'cannot read "{part}"; a device is written Device? device=None')
+
+
 def _check_positions(text: str, inputs: Sequence[Arg], attrs: Sequence[Attr]) -> None:
     """Refuse an argument by position that must be given after one that need not."""
     positional = [attr for attr in attrs if attr.is_positional]
-    left_out = inputs[-1].name if positional and inputs and inputs[-1].is_optional else ""
+    last = inputs[-1] if inputs else None
+    left_out = last.name if positional and last and last.is_optional and not last.has_gaps else ""
     for attr in positional:
         if left_out and not attr.has_default:
             raise _error(
@@ -119,18 +141,25 @@ def _check_positions(text: str, inputs: Sequence[Arg], attrs: Sequence[Attr]) ->
 def _outputs(text: str, returns: str) -> tuple[Arg, ...]:
     parts = _split(returns[1:-1]) if returns.startswith("(") and returns.endswith(")") else [returns]
     outputs = [_tensor(text, part, "out" if len(parts) == 1 else f"out{i}") for i, part in enumerate(parts)]
+    if any(output.has_gaps for output in outputs):
+        raise _error(text, "a list of results has no items that are None; write -> Tensor[]")
     if any(output.is_mutable for output in outputs):
         raise _error(text, "an op that changes an input in place returns nothing for it; write -> ()")
     return tuple(outputs)
 
 
 def _tensor(text: str, part: str, name: str) -> Arg:
-    match = re.fullmatch(r"Tensor(\(\w+(!?)\))?(\[(\d*)(\+?)\])?(\?)?\s*([A-Za-z_]\w*)?\s*(?:=\s*(None|\[\]))?", part)
+    match = re.fullmatch(
+        r"Tensor(\(\w+(!?)\))?(\?)?(\[(\d*)(\+?)\])?(\?)?\s*([A-Za-z_]\w*)?\s*(?:=\s*(None|\[\]))?", part
+    )
     if not match:
         near = did_you_mean(re.split(r"\W", part)[0], ["Tensor"]) if not part.startswith("Tensor") else ""
         forms = "Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x"
         raise _error(text, f'cannot read "{part}"{near or ";"} expected {forms}')
-    alias, writes, bracket, count, plus, optional, own_name, default = match.groups()
+    alias, writes, mark, bracket, count, plus, optional, own_name, default = match.groups()
+    has_gaps = bool(mark and bracket)
+    if has_gaps and (count or writes or optional):
+        raise _error(text, f'cannot read "{part}"; a list of which items may be None is Tensor?[]')
     if alias and not writes:
         raise _error(text, f'"{part}" is a view; only Tensor(a!), which is changed in place, is possible')
     if count and int(count) > MOST_TENSORS:
@@ -139,8 +168,9 @@ def _tensor(text: str, part: str, name: str) -> Arg:
         name=own_name or name,
         count=int(count) if count else 1,
         count_is_minimum=bool(bracket) and (not count or bool(plus)),
-        is_optional=bool(optional) or bool(default),
+        is_optional=bool(mark) or bool(optional) or bool(default),
         is_mutable=bool(writes),
+        has_gaps=has_gaps,
     )
 
 

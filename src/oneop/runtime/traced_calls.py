@@ -66,6 +66,11 @@ def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             elif name in plan.bytes:
                 value = text_of_bytes(value)
             attrs[plan.attrs.get(name, name)] = value
+    for i, given in plan.gaps.items():
+        value = positional[i]
+        if isinstance(value, (list, tuple)) and given not in attrs and any([item is None for item in value]):
+            attrs[given] = [item is not None for item in value]
+            positional[i] = [item for item in value if item is not None]
     for i, is_list in enumerate(plan.lists):
         value = positional[i]
         if is_list and value is None:
@@ -118,6 +123,8 @@ class TraceNames:
         self.positions = {name: i for i, name in enumerate(names[:count])}
         self.positions.update({arg["name"]: i for i, arg in enumerate(info["inputs"])})
         self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
+        #: Inputs that are lists with None in them: the attribute that says where.
+        self.gaps = {i: f"{arg['name']}_given" for i, arg in enumerate(info["inputs"]) if arg["has_gaps"]}
         self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
         self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
         self.positional = [attr["name"] for attr in info["attrs"] if attr["is_positional"]]

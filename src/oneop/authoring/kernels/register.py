@@ -9,6 +9,7 @@ import torch
 
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.book import KernelPage, add_kernel, schema_of
+from oneop.authoring.gaps import with_gaps
 from oneop.authoring.kernels.numpy_dtypes import numpy_dtype
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import group
@@ -52,7 +53,11 @@ def register(
         )
     check_priority(name, priority, source)
     devices = _devices(name, device, language, source)
-    form, fields = LANGUAGES[language](schema, function, source)
+    if language == "numba" and any(arg.has_gaps for arg in schema.inputs):
+        raise RegistrationError(
+            f'op "{name}": numba kernels take no list with None in it\n  use language="numpy" or "torch"\n  at {source}'
+        )
+    form, fields = LANGUAGES[language](schema, with_gaps(schema, function), source)
     add_kernel(
         name,
         KernelPage(
@@ -126,6 +131,7 @@ def _dtypes(schema: Schema, wanted: Dtypes, source: Source) -> tuple[dict[str, t
 
 
 def _predicate(schema: Schema, when: Callable[..., Any], source: Source) -> Callable[..., bool]:
+    when = with_gaps(schema, when)
     call = caller_of(when, taken_by(when, schema, "when", source, out=False).attrs)
     return lambda raw, attrs: bool(call(group(schema.inputs, raw), attrs))
 

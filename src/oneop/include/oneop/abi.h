@@ -495,7 +495,10 @@ typedef struct oneop_arg_def {
   int32_t is_optional; /* then 0 tensors are right too */
   const char* name;
   int32_t on_host; /* since 1.2: an input that kernels of every device read in host memory */
-  int32_t reserved;
+  /* Since 1.9, zero before: callers may leave out items of this list. The frame has those that are
+   * given; the attribute `<name>_given`, a list of bool, says at which places they stand. Empty:
+   * all are given. */
+  int32_t has_gaps;
 } oneop_arg_def;
 
 /* oneop_attr_def.flags */

@@ -24,6 +24,7 @@ struct TensorArg {
   bool count_is_minimum = false;
   bool is_optional = false;
   bool is_mutable = false;
+  bool has_gaps = false;  // Tensor?[]: items may be None
 
   constexpr bool is_plain() const { return count == 1 && !count_is_minimum && !is_optional; }
 };
@@ -47,6 +48,7 @@ struct Schema {
   int num_inputs = 0;
   int num_outputs = 0;
   int num_attrs = 0;
+  bool has_device = false;        // `Device? device=None` is written out
   const char* problem = nullptr;  // null: the schema is right
   std::string_view culprit;       // the part of the text that the problem is about
 
