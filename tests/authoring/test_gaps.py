@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import oneop
 import oneop.numpy as onp
-from oneop.errors import ArgumentError, LoadError, RegistrationError
+from oneop.errors import ArgumentError, LoadError, OpCheckFailed, RegistrationError
 from oneop.reference_pages import stubs
 from oneop.registry import get_op, isolated
 from oneop.testing import check
@@ -160,7 +160,21 @@ def test_shown_and_checked():
     define("numpy")
     assert "xs: Sequence[Tensor | None]" in stubs([get_op("gapped")])
     assert [str(arg) for arg in get_op("gapped").inputs] == ["x", "xs x1+ (items may be None)"]
-    assert check("gapped", only="values").ok
+    assert check("gapped").ok
+    assert check("gapped", reference=lambda x, xs, k=1.0: (weighted(x, xs) * k).to(x.dtype), only="values").ok
+
+
+def test_a_gradient_that_is_wrong_where_an_item_is_none_is_found():
+    op = define("numpy")
+
+    @op.register_grad
+    def grad(ctx, dy):
+        late = [any(before is None for before in ctx.xs[:i]) for i in range(len(ctx.xs))]
+        factors = [ctx.k * (i + 1 + is_late) for i, is_late in enumerate(late)]
+        return dy * 0, [None if x is None else dy * factor for x, factor in zip(ctx.xs, factors, strict=True)]
+
+    with pytest.raises(OpCheckFailed, match="gapped, gradient: the gradient of input"):
+        check("gapped")
 
 
 @pytest.mark.parametrize(

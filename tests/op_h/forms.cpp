@@ -64,6 +64,11 @@ OP("oh_literals(Tensor x, *, int n=3, float f=2.0, bool b=True) -> Tensor y")
         "a = oh_scalar(dy, k=n, j=f); c = oh_scalar(a, k=b, j=None); dx = oh_scalar(c, k=2, "
         "j=2.0)");
 
+// A gradient that gives a list of any length to an attribute of two.
+OP("oh_listed(Tensor x, *, int[] k) -> Tensor y")
+    .elementwise<float>([](auto x, List<int64_t>) { return x * 1.0f; })
+    .gradient("dx = oh_pairs(dy, k=k)");
+
 OP("oh_asked_scalar(Tensor x, *, Scalar k) -> Tensor y")
     .same_shape()
     .kernel<float>([](View<const float> x, View<float> y, Attrs attrs) {

@@ -103,6 +103,14 @@ def test_a_gradient_that_gives_numbers_as_scalars(forms):
     assert x.grad.item() == pytest.approx(factor, rel=1e-6)
 
 
+def test_a_gradient_that_gives_a_list_of_another_length(forms):
+    x = torch.ones(1, requires_grad=True)
+    forms.oh_listed(x, k=[1, 1]).backward()
+    assert x.grad.item() == forms.oh_pairs(torch.ones(1)).item()
+    with pytest.raises(OneopError, match='"k": expected list of int64 of length 2, found one of length 3'):
+        forms.oh_listed(x, k=[1, 2, 3]).backward()
+
+
 MISTAKES = {
     'OP("oh_wrong(Tensor x, *, int[0] k) -> Tensor y")': "a list of a fixed length has 1 to 65536 items",
     'OP("oh_wrong(Tensor x, *, int[2][2] k) -> Tensor y")': "expected a type and a name",

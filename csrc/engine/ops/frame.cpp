@@ -152,6 +152,16 @@ void Frame::fill_frame(const CallSpec& spec, int32_t num_inputs) {
   frame_.required = shown_to_kernels(spec.required);
 }
 
+void check_gap_count(const OpDef& op, size_t input, int64_t found, int64_t expected) {
+  if (found != expected) {
+    throw Error("ArgumentError",
+                "op " + in_quotes(op.name) + ", input " + in_quotes(op.inputs[input].name) +
+                    ": found " + std::to_string(found) + " tensors, and " +
+                    in_quotes(op.attrs[op.gap_attr(input)].name) + " says that " +
+                    std::to_string(expected) + " are given\n  defined at " + op.source.text());
+  }
+}
+
 void Frame::check_gaps() const {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const int32_t attr = op_.gap_attr(i);
@@ -160,13 +170,7 @@ void Frame::check_gaps() const {
     }
     const std::vector<uint8_t>& given = attr_values_[attr].bools;
     const auto count = static_cast<int32_t>(std::count(given.begin(), given.end(), 1));
-    if (count != frame_.inputs[i].count) {
-      throw Error("ArgumentError",
-                  "op " + in_quotes(op_.name) + ", input " + in_quotes(op_.inputs[i].name) +
-                      ": found " + std::to_string(frame_.inputs[i].count) + " tensors, and " +
-                      in_quotes(op_.attrs[attr].name) + " says that " + std::to_string(count) +
-                      " are given\n  defined at " + op_.source.text());
-    }
+    check_gap_count(op_, i, frame_.inputs[i].count, count);
   }
 }
 

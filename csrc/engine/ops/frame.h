@@ -67,6 +67,8 @@ class Frame {
 };
 
 // Throws ArgumentError unless each argument of the op takes the number of tensors given.
+// Throws ArgumentError unless an input with gaps has as many tensors as its attribute says.
+void check_gap_count(const OpDef& op, size_t input, int64_t found, int64_t expected);
 void check_counts(const OpDef& op, const std::vector<int32_t>& input_counts,
                   const std::vector<int32_t>& output_counts);
 

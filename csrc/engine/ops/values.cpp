@@ -213,6 +213,7 @@ std::string bytes_of_text(const std::string& text) {
   return bytes;
 }
 
+// long: a case for each attribute type.
 AttrValue AttrValue::copy_of(const oneop_attr& attr) {
   AttrValue value;
   value.type = attr.type;
@@ -339,6 +340,7 @@ void append_key_text(const std::string& text, std::vector<int64_t>* key) {
   }
 }
 
+// long: a case for each attribute type.
 void AttrValue::append_key(std::vector<int64_t>* key) const {
   key->push_back(type);  // None and values of an optional attribute differ in it
   const auto bits = [](double v) {

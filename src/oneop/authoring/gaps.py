@@ -13,7 +13,7 @@ from oneop.authoring.schema import Arg, Schema
 
 def restored(arg: Arg, items: Any, values: Mapping[str, Any]) -> Any:
     """Return the items of an input as the caller gave them, with None where none was given."""
-    flags = values.get(arg.given, ()) if arg.has_gaps else ()
+    flags = values.get(arg.presence, ()) if arg.has_gaps else ()
     if not flags:
         return items
     rest = iter(items)
@@ -22,7 +22,7 @@ def restored(arg: Arg, items: Any, values: Mapping[str, Any]) -> Any:
 
 def compacted(arg: Arg, items: Any, values: Mapping[str, Any]) -> Any:
     """Return one item for each tensor that is given, of a list that has one for each place."""
-    flags = values.get(arg.given, ()) if arg.has_gaps else ()
+    flags = values.get(arg.presence, ()) if arg.has_gaps else ()
     if not flags or not isinstance(items, (list, tuple)) or len(items) != len(flags):
         return items
     return [item for item, flag in zip(items, flags, strict=True) if flag]
@@ -34,7 +34,7 @@ def with_gaps(schema: Schema, function: Callable[..., Any]) -> Callable[..., Any
     if not gapped or not inspect.isfunction(function):
         return function
     signature = inspect.signature(function)
-    hidden = {arg.given for _, arg in gapped} - set(signature.parameters)
+    hidden = {arg.presence for _, arg in gapped} - set(signature.parameters)
 
     @functools.wraps(function)
     def filled(*inputs: Any, **values: Any) -> Any:

@@ -29,7 +29,7 @@ class Arg:
     is_keyword_only: bool = False  # written after the star; signatures show it
 
     @property
-    def given(self) -> str:
+    def presence(self) -> str:
         """The attribute that says which items are given, where some may be None."""
         return f"{self.name}_given"
 
@@ -98,7 +98,7 @@ def parse_schema(text: str) -> Schema:
             attrs.append(_attr(text, part, is_positional=not after_star))
     _check_device(text, device, inputs)
     _check_positions(text, inputs, attrs)
-    attrs += [Attr(name=arg.given, type="bool[]", has_default=True, default=[]) for arg in inputs if arg.has_gaps]
+    attrs += [Attr(name=arg.presence, type="bool[]", has_default=True, default=[]) for arg in inputs if arg.has_gaps]
     outputs = _outputs(text, returns)
     taken = {arg.name for arg in inputs} | {attr.name for attr in attrs}
     for output in outputs:

@@ -66,10 +66,10 @@ def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             elif name in plan.bytes:
                 value = text_of_bytes(value)
             attrs[plan.attrs.get(name, name)] = value
-    for i, given in plan.gaps.items():
+    for i, presence in plan.gaps.items():
         value = positional[i]
-        if isinstance(value, (list, tuple)) and given not in attrs and any([item is None for item in value]):
-            attrs[given] = [item is not None for item in value]
+        if isinstance(value, (list, tuple)) and presence not in attrs and any([item is None for item in value]):
+            attrs[presence] = [item is not None for item in value]
             positional[i] = [item for item in value if item is not None]
     for i, is_list in enumerate(plan.lists):
         value = positional[i]
