@@ -80,6 +80,9 @@ class Reader {
       case ONEOP_ATTR_LIST_DTYPE:
         list(&value.int32s, integer);
         break;
+      case ONEOP_ATTR_LIST_BOOL:
+        list(&value.bools, [this] { return word() != 0; });
+        break;
       case ONEOP_ATTR_LIST_FLOAT:
         list(&value.floats, [this] { return number(); });
         break;
@@ -101,6 +104,9 @@ class Reader {
       default:
         value.i = word();
         break;
+    }
+    if (!attr.takes_length(value)) {
+      refuse();
     }
     return value;
   }

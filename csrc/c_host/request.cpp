@@ -18,12 +18,18 @@ AttrValue value_of(const OpDef& op, const AttrDef& attr, oneop_attr given) {
   } else if ((is_float(attr.type) && is_float(given.type)) ||
              (is_integer(attr.type) && is_integer(given.type))) {
     given.type = attr.type;
+  } else if (attr.type == ONEOP_ATTR_SCALAR && given.type == ONEOP_ATTR_INT32) {
+    given.type = ONEOP_ATTR_INT64;
+  } else if (attr.type == ONEOP_ATTR_SCALAR && given.type == ONEOP_ATTR_FLOAT) {
+    given.type = ONEOP_ATTR_DOUBLE;
   }
   if (!attr.takes_type(given.type)) {
-    refuse_argument(op, ", attribute " + in_quotes(attr.name) + ": expected " +
-                            attr_type_name(attr.type) + ", found " + attr_type_name(given.type));
+    refuse_argument(op, ", attribute " + in_quotes(attr.name) + ": expected " + attr.type_text() +
+                            ", found " + attr_type_name(given.type));
   }
-  return AttrValue::copy_of(given);
+  AttrValue value = AttrValue::copy_of(given);
+  check_length(op, attr, value);
+  return value;
 }
 
 TensorMeta meta_of(const OpDef& op, const oneop_tensor& tensor) {

@@ -71,6 +71,20 @@ struct Converter {
         return to_text(object, &value->text);
       case ONEOP_ATTR_BYTES:
         return to_bytes(object, &value->text);
+      case ONEOP_ATTR_SCALAR: {
+        ScalarParts number;
+        if (!to_scalar(object, &number)) {
+          return false;
+        }
+        value->type = number.type;
+        value->i = number.i;
+        if (number.type == ONEOP_ATTR_DOUBLE) {
+          value->f = number.parts[0];
+        } else if (number.type == ONEOP_ATTR_COMPLEX_DOUBLE) {
+          value->doubles.assign(number.parts, number.parts + 2);
+        }
+        return true;
+      }
       case ONEOP_ATTR_COMPLEX_DOUBLE: {
         double parts[2] = {0, 0};
         const bool is_number = to_complex(object, &parts);
@@ -96,6 +110,16 @@ struct Converter {
         return to_list(object, &to_double, &value->doubles);
       case ONEOP_ATTR_LIST_STRING:
         return to_list(object, &to_text, &value->strings);
+      case ONEOP_ATTR_LIST_BOOL:
+        return to_list<uint8_t>(
+            object,
+            [](PyObject* item, uint8_t* out) {
+              bool is_true = false;
+              const bool is_bool = to_bool(item, &is_true);
+              *out = is_true ? 1 : 0;
+              return is_bool;
+            },
+            &value->bools);
       case ONEOP_ATTR_LIST_SHAPE:
         return to_list<std::vector<int64_t>>(
             object,
@@ -106,6 +130,29 @@ struct Converter {
       default:
         return false;
     }
+  }
+
+  // One number for every item of a list of a fixed length.
+  static bool spread(const AttrDef& attr, PyObject* object, AttrValue* value) {
+    if (attr.list_size == 0 || !is_spread(attr.type) || is_sequence(object)) {
+      return false;
+    }
+    const auto count = static_cast<size_t>(attr.list_size);
+    if (attr.type == ONEOP_ATTR_LIST_FLOAT || attr.type == ONEOP_ATTR_LIST_DOUBLE) {
+      double number = 0;
+      const bool is_number = to_double(object, &number);
+      value->doubles.assign(count, number);
+      return is_number;
+    }
+    int64_t number = 0;
+    if (attr.type == ONEOP_ATTR_LIST_INT32) {
+      const bool is_int = to_int32(object, &number);
+      value->int32s.assign(count, static_cast<int32_t>(number));
+      return is_int;
+    }
+    const bool is_int = to_int(object, &number);
+    value->int64s.assign(count, number);
+    return is_int;
   }
 };
 
@@ -160,9 +207,11 @@ AttrValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* objec
   }
   value.type = attr.type;
   const Converter converter{dtype_of};
-  const bool is_converted = converter.scalar(object, &value) || converter.list(object, &value);
-  if (!is_converted || !narrow(&value)) {
-    refuse_attr(op, attr, object, is_converted, dtype);
+  const bool is_converted = converter.scalar(object, &value) || converter.list(object, &value) ||
+                            Converter::spread(attr, object, &value);
+  const bool is_length = is_converted && attr.takes_length(value);
+  if (!is_length || !narrow(&value)) {
+    refuse_attr(op, attr, object, is_length, dtype);
   }
   return value;
 }
@@ -172,13 +221,16 @@ void refuse_attr(const OpDef& op, const AttrDef& attr, PyObject* object, bool is
   PyShared raised = take_exception();
   name_interrupt(raised.get(), "while attribute " + in_quotes(attr.name) + " of op " +
                                    in_quotes(op.name) + " was converted");
+  std::string found = found_text(object);
+  if (attr.list_size != 0 && is_sequence(object)) {
+    found += " of length " + std::to_string(PySequence_Size(object));
+  }
   const char* more = is_converted                                                 ? " of 32 bits"
                      : attr.type == ONEOP_ATTR_INT64 && PyLong_CheckExact(object) ? " of 64 bits"
                      : attr.type == ONEOP_ATTR_STRING && PyUnicode_Check(object)
                          ? " that UTF-8 can encode"
                          : "";
-  throw Error("ArgumentError",
-              attr_refusal(op, attr, expected_text(attr.type, dtype) + more, found_text(object)),
+  throw Error("ArgumentError", attr_refusal(op, attr, expected_text(attr, dtype) + more, found),
               std::move(raised));
 }
 
@@ -209,6 +261,8 @@ PyObject* attr_to_python(const AttrValue& value) {
       return make_list(value.floats, &PyFloat_FromDouble);
     case ONEOP_ATTR_LIST_DOUBLE:
       return make_list(value.doubles, &PyFloat_FromDouble);
+    case ONEOP_ATTR_LIST_BOOL:
+      return make_list(value.bools, &PyBool_FromLong);
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       return PyComplex_FromDoubles(value.doubles[0], value.doubles[1]);
     case ONEOP_ATTR_LIST_SHAPE:

@@ -76,6 +76,85 @@ bool to_complex(PyObject* object, double (*value)[2]) {
   return number.real != -1.0 || PyErr_Occurred() == nullptr;
 }
 
+namespace {
+
+// After a conversion that failed; false where the program is to end.
+bool may_go_on() {
+  if (PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) {
+      return false;
+    }
+    PyErr_Clear();
+  }
+  return true;
+}
+
+bool is_numpy_bool(PyObject* object) {
+  const std::string name = Py_TYPE(object)->tp_name;
+  return name == "numpy.bool" || name == "numpy.bool_";
+}
+
+}  // namespace
+
+bool to_bool(PyObject* object, bool* value) {
+  *value = object == Py_True;
+  return PyBool_Check(object);
+}
+
+bool to_scalar(PyObject* object, ScalarParts* value) {
+  if (PyBool_Check(object) || is_numpy_bool(object)) {
+    value->type = ONEOP_ATTR_BOOL;
+    value->i = PyObject_IsTrue(object) == 1 ? 1 : 0;
+    return true;
+  }
+  if (!PyFloat_Check(object) && !PyComplex_Check(object)) {
+    value->type = ONEOP_ATTR_INT64;
+    if (to_int(object, &value->i)) {
+      return true;
+    }
+    if (PyLong_Check(object) || !may_go_on()) {
+      return false;  // an int of more than 64 bits
+    }
+  }
+  value->type = ONEOP_ATTR_DOUBLE;
+  if (to_double(object, &value->parts[0])) {
+    return true;
+  }
+  if (!may_go_on()) {
+    return false;
+  }
+  value->type = ONEOP_ATTR_COMPLEX_DOUBLE;
+  return to_complex(object, &value->parts);
+}
+
+bool split_gaps(PyObject* object, PyObject** items, PyObject** given) {
+  if (object == nullptr || !is_sequence(object)) {
+    return false;
+  }
+  PyObject* all = PySequence_Tuple(object);
+  const Py_ssize_t count = all == nullptr ? 0 : PyTuple_GET_SIZE(all);
+  Py_ssize_t present = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    present += PyTuple_GET_ITEM(all, i) == Py_None ? 0 : 1;
+  }
+  if (all == nullptr || present == count) {
+    Py_XDECREF(all);
+    return false;
+  }
+  *items = PyList_New(present);
+  *given = PyList_New(count);
+  Py_ssize_t next = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = PyTuple_GET_ITEM(all, i);
+    PyList_SET_ITEM(*given, i, Py_NewRef(item == Py_None ? Py_False : Py_True));
+    if (item != Py_None) {
+      PyList_SET_ITEM(*items, next++, Py_NewRef(item));
+    }
+  }
+  Py_DECREF(all);
+  return true;
+}
+
 bool to_text(PyObject* object, std::string* value) {
   if (!PyUnicode_Check(object)) {
     return false;

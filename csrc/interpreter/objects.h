@@ -7,6 +7,7 @@
 #include <string>
 
 #include "interpreter/python_ref.h"
+#include "oneop/abi.h"
 
 namespace oneop {
 
@@ -18,6 +19,19 @@ bool to_int(PyObject* object, int64_t* value);
 bool to_int32(PyObject* object, int64_t* value);
 bool to_double(PyObject* object, double* value);
 bool to_complex(PyObject* object, double (*value)[2]);
+
+// A number that keeps its kind: ONEOP_ATTR_INT64, DOUBLE, BOOL or COMPLEX_DOUBLE.
+struct ScalarParts {
+  int32_t type = 0;
+  int64_t i = 0;  // an int, a bool
+  double parts[2] = {0, 0};
+};
+bool to_scalar(PyObject* object, ScalarParts* value);
+// Splits a list in which some items are None: new references to a list of the others, and to a list
+// of bools that says which items are there. False where there is no None in it, or no list.
+bool split_gaps(PyObject* object, PyObject** items, PyObject** given);
+// Python's own bools alone.
+bool to_bool(PyObject* object, bool* value);
 bool to_text(PyObject* object, std::string* value);
 bool to_bytes(PyObject* object, std::string* value);  // a str serves too, as UTF-8
 

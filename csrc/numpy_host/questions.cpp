@@ -34,6 +34,7 @@ Ref arg_info(const ArgDef& arg, const ArgTraits& traits) {
   set_item(info, "requires_grad", flag(traits.requires_grad));
   set_item(info, "on_host", flag(arg.on_host));
   set_item(info, "dynamic_axes", number(arg.dynamic_axes));
+  set_item(info, "has_gaps", flag(arg.has_gaps));
   return info;
 }
 
@@ -49,7 +50,8 @@ Ref attr_info(const AttrDef& attr) {
   set_item(info, "is_optional", flag(attr.is_optional));
   set_item(info, "is_positional", flag(attr.is_positional));
   set_item(info, "has_default", flag(attr.has_default));
-  set_item(info, "default", text_to_python(attr.has_default ? attr.default_value.repr() : ""));
+  set_item(info, "default", text_to_python(attr.default_text()));
+  set_item(info, "list_size", Ref(PyLong_FromLong(attr.list_size)));
   return info;
 }
 

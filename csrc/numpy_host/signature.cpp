@@ -1,6 +1,8 @@
 // signature.cpp: see signature.h.
 #include "numpy_host/signature.h"
 
+#include <algorithm>
+
 #include "c_host/request.h"
 #include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
@@ -90,6 +92,18 @@ Binding::Binding(const Signature& signature, PyObject* const* args, size_t num_a
       refuse_twice(op, at, text, static_cast<size_t>(at) < num_args);
     }
     objects_[at] = args[num_args + k];
+  }
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const int32_t attr = op.gap_attr(i);
+    const size_t place = op.inputs.size() + static_cast<size_t>(std::max(attr, 0));
+    PyObject* items = nullptr;
+    PyObject* given = nullptr;
+    if (attr >= 0 && objects_[place] == nullptr && split_gaps(objects_[i], &items, &given)) {
+      owned_.emplace_back(items);
+      owned_.emplace_back(given);
+      objects_[i] = items;
+      objects_[place] = given;
+    }
   }
 }
 

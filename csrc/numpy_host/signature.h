@@ -55,6 +55,7 @@ class Binding {
  private:
   const Signature& signature_;
   std::vector<PyObject*> objects_;
+  std::vector<Ref> owned_;  // lists without None
 };
 
 }  // namespace oneop

@@ -32,12 +32,23 @@ def _safe(name: str) -> str:
 
 def _input(arg: ArgDef, may_be_left_out: bool) -> str:
     is_list = arg.count != 1 or arg.count_is_minimum
-    kind = "Sequence[Tensor]" if is_list else "Tensor | None" if arg.is_optional else "Tensor"
+    kind = (
+        "Sequence[Tensor | None]"
+        if arg.has_gaps
+        else "Sequence[Tensor]"
+        if is_list
+        else "Tensor | None"
+        if arg.is_optional
+        else "Tensor"
+    )
     return f"{_safe(arg.name)}: {kind}{' = None' if may_be_left_out else ''}"
 
 
 def _attribute(attr: AttrDef) -> str:
-    kind = BY_NAME[attr.type].stub + " | None" * attr.is_optional
+    kind = BY_NAME[attr.type].stub
+    if attr.list_size and kind in ("Sequence[int]", "Sequence[float]"):  # one number stands for all
+        kind += " | " + kind.removeprefix("Sequence[").removesuffix("]")
+    kind += " | None" * attr.is_optional
     return f"{_safe(attr.name)}: {kind}{' = ...' if attr.has_default else ''}"
 
 
@@ -60,7 +71,8 @@ def page(op: OpDef, *, relative_to: str = "") -> str:
     lines += ["| argument | |", "|---|---|"]
     lines += [f"| `{arg.name}` | input{_details(arg)} |" for arg in op.inputs]
     lines += [
-        f"| `{attr.name}` | {attr.type}{f', default {attr.default}' if attr.has_default else ''} |" for attr in op.attrs
+        f"| `{attr.name}` | {attr.type_text}{f', default {attr.default}' if attr.has_default else ''} |"
+        for attr in op.attrs
     ]
     lines += [f"| `{arg.name}` | output{_details(arg)} |" for arg in op.outputs]
     lines += ["", "| device | dtype | language | registered at |", "|---|---|---|---|"]

@@ -37,6 +37,7 @@ class ArgDef:
     is_mutable: bool
     requires_grad: bool
     dynamic_axes: int = 0  # of an output, bit i: its size along axis i depends on data
+    has_gaps: bool = False  # items of the list may be None
 
     def takes(self, count: int) -> bool:
         """Tell whether this argument may have so many tensors."""
@@ -47,12 +48,13 @@ class ArgDef:
     def __str__(self) -> str:
         """Return the name with what is special about it."""
         counts = f" x{self.count}{'+' if self.count_is_minimum else ''}"
-        facts = [
-            ("optional", self.is_optional),
-            ("changed in place", self.is_mutable),
-            ("its size depends on data", bool(self.dynamic_axes)),
-        ]
-        notes = [note for note, holds in facts if holds]
+        special = {
+            "items may be None": self.has_gaps,
+            "optional": self.is_optional and not self.has_gaps,
+            "changed in place": self.is_mutable,
+            "its size depends on data": bool(self.dynamic_axes),
+        }
+        notes = [note for note, holds in special.items() if holds]
         text = self.name + ("" if self.count == 1 and not self.count_is_minimum else counts)
         return f"{text} ({', '.join(notes)})" if notes else text
 
@@ -67,11 +69,13 @@ class AttrDef:
     is_positional: bool  # a call may give it by position, after the inputs
     has_default: bool
     default: str
+    list_size: int = 0  # the length that a list must have; 0: any
 
     @property
     def type_text(self) -> str:
-        """The type as messages and pages show it: `int64 or None`."""
-        return f"{self.type} or None" if self.is_optional else self.type
+        """The type as messages and pages show it: `int64 or None`, `list of int64 of length 2`."""
+        kind = f"{self.type} of length {self.list_size}" if self.list_size else self.type
+        return f"{kind} or None" if self.is_optional else kind
 
     def __str__(self) -> str:
         """Return `name: type = default`."""

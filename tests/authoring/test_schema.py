@@ -38,7 +38,7 @@ def test_unnamed_outputs():
     "text, problem",
     [
         ("f Tensor x", "expected name(inputs, *, attributes) -> outputs"),
-        ("f(*, Tensor x) -> Tensor", "inputs come before it"),
+        ("f(int k, Tensor x) -> Tensor", "inputs come first"),
         ("f(Tensor x, *, quaternion q) -> Tensor", "there is no attribute type quaternion"),
         ("f(Tensor x, *, flaot q) -> Tensor", 'there is no attribute type flaot, did you mean "float"?'),
         ("f(Tensr? x) -> Tensor", 'there is no attribute type Tensr, did you mean "Tensor"?'),

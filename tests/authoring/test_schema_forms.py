@@ -23,8 +23,8 @@ FORMS = {
         ("f(Tensor x, Tensor? y=None) -> Tensor", ""),
         ("f(Tensor[] xs) -> Tensor", ""),
         ("f(Tensor[2] xs) -> Tensor", ""),
-        ("f(Tensor?[] xs) -> Tensor", "`Tensor[] xs`, and a mask or positions as an attribute"),
-        ("f(Tensor x, *, Tensor y) -> Tensor", "`f(Tensor x, Tensor y)`: inputs may be given by name as well"),
+        ("f(Tensor?[] xs) -> Tensor", ""),
+        ("f(Tensor x, *, Tensor y) -> Tensor", ""),
     ],
     "Inputs that are changed, and views": [
         ("f(Tensor(a!) x) -> ()", ""),
@@ -40,23 +40,30 @@ FORMS = {
         *((f"f(Tensor x, *, {kind} k) -> Tensor", "") for kind in ("int", "float", "bool", "str", "complex")),
         ("f(Tensor x, *, SymInt k) -> Tensor", ""),
         ("f(Tensor x, *, ScalarType k) -> Tensor", ""),
-        ("f(Tensor x, *, Scalar k) -> Tensor", "`float k`, or `complex k`"),
+        ("f(Tensor x, *, Scalar k) -> Tensor", ""),
+        ("f(*, int n, Device? device=None) -> Tensor", ""),
         ("f(Tensor x, *, Device k) -> Tensor", "nothing: the inputs say where it runs"),
         ("f(Tensor x, *, Layout k) -> Tensor", "`str k`"),
         ("f(Tensor x, *, MemoryFormat k) -> Tensor", "`str k`"),
         ("f(Tensor x, *, Generator? k) -> Tensor", "`define(..., random=True)`: kernels draw from torch's generator"),
     ],
     "Lists": [
-        *((f"f(Tensor x, *, {kind}[] k) -> Tensor", "") for kind in ("int", "SymInt", "float", "str", "ScalarType")),
-        ("f(Tensor x, *, bool[] k) -> Tensor", "`int[] k` of zeros and ones"),
+        *(
+            (f"f(Tensor x, *, {kind}[] k) -> Tensor", "")
+            for kind in ("int", "SymInt", "float", "bool", "str", "ScalarType")
+        ),
         ("f(Tensor x, *, complex[] k) -> Tensor", "`float[] k`, real and imaginary parts in turn"),
-        ("f(Tensor x, *, int[2] k) -> Tensor", "`int[] k`, and its length in `register_check`"),
+        *(
+            (f"f(Tensor x, *, {kind} k) -> Tensor", "")
+            for kind in ("int[2]", "SymInt[3]", "float[2]", "bool[2]", "str[2]", "ScalarType[2]")
+        ),
+        ("f(Tensor x, *, Scalar[] k) -> Tensor", "`float[] k`, or `int[] k`"),
         ("f(Tensor x, *, int[][] k) -> Tensor", "`shape[] k`"),
     ],
     "Optional attributes": [
         *(
             (f"f(Tensor x, *, {kind}? k=None) -> Tensor", "")
-            for kind in ("int", "float", "bool", "str", "ScalarType", "int[]", "float[]")
+            for kind in ("int", "float", "bool", "str", "ScalarType", "Scalar", "int[]", "float[]", "bool[]", "int[2]")
         ),
         ("f(Tensor x, *, int? k) -> Tensor", ""),
         ("f(Tensor x, *, int k=None) -> Tensor", "`int? k=None`"),
@@ -65,6 +72,8 @@ FORMS = {
         ("f(Tensor x, int k) -> Tensor", ""),
         ("f(Tensor x, int k=2, float s=1.0) -> Tensor", ""),
         ("f(Tensor x, *, int[] k=[1, 2]) -> Tensor", ""),
+        ("f(Tensor x, int[2] k=1, *, float[2] s=0.5) -> Tensor", ""),
+        ("f(Tensor x, *, bool[2] k=True, Scalar s=2.0) -> Tensor", ""),
         ('f(Tensor x, *, str k="mean") -> Tensor', ""),
         ("f(Tensor x, int k=2, Tensor? y=None) -> Tensor", "`f(Tensor x, Tensor? y=None, int k=2)`"),
         ("f(int k, Tensor x) -> Tensor", "`f(Tensor x, int k)`"),
@@ -89,6 +98,9 @@ says what to write instead.
 For torch.compile and torch.export the value of an attribute is a constant, that of a `SymInt` too: another value is
 compiled again, and a size that changes should come from the shape of an input. `oneop.ops.<name>` takes attributes by
 position where the schema does; `torch.ops.oneop.<name>` takes them by name.
+
+`Tensor?[] xs` is for torch a list of the tensors that are given and an attribute `bool[] xs_given=[]`, which calls of
+`oneop.ops` fill in; an empty one says that all are given. An input after the star may be given by position too.
 """
 
 

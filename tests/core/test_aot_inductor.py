@@ -30,6 +30,15 @@ ATTRIBUTES = {
     "dtype?": ("float64", None),
     "int[]?": ("None", [0]),
     "float[]?": ("None", []),
+    "bool[]": ("[True]", [False, True]),
+    "bool[]?": ("None", [True]),
+    "int[2]": ("1", 3),
+    "float[3]": ("[0.5, 1.0, 2.0]", 4.0),
+    "bool[2]": ("True", [True, False]),
+    "str[2]": ('["a", "b"]', ["c", "d"]),
+    "int[2]?": ("None", [4, 5]),
+    "Scalar": ("2", 2.0),
+    "Scalar?": ("2.0", 2),
 }
 
 
@@ -51,7 +60,7 @@ class Calls(torch.nn.Module):
 
 
 def name_of(kind):
-    return "packaged_" + kind.replace("[]", "_list").replace("?", "_or_none")
+    return "packaged_" + kind.replace("[", "_list").replace("]", "").replace("?", "_or_none")
 
 
 def test_attributes_of_each_type(tmp_path):
@@ -91,6 +100,22 @@ def test_an_empty_list_that_would_be_read_as_none_is_refused(tmp_path):
     exported = torch.export.export(Call(), (x,))
     assert torch.equal(exported.module()(x), op(x, a=[]))
     with pytest.raises(Exception, match='op "packaged_empty", attribute "a": AOTInductor cannot store an empty list'):
+        torch._inductor.aoti_compile_and_package(exported, package_path=str(tmp_path / "call.pt2"))
+
+
+@pytest.mark.parametrize("value, what", [(True, "a bool as a Scalar"), (1j, "a complex number")])
+def test_scalars_that_torch_cannot_store_are_refused(value, what, tmp_path):
+    op = oneop.define("packaged_kind(Tensor x, *, Scalar a) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu")(mark)
+
+    class Call(torch.nn.Module):
+        def forward(self, x):
+            return op(x, a=value)
+
+    x = torch.ones(2)
+    exported = torch.export.export(Call(), (x,))
+    assert torch.equal(exported.module()(x), op(x, a=value))
+    with pytest.raises(Exception, match=f'op "packaged_kind", attribute "a": AOTInductor cannot store {what}'):
         torch._inductor.aoti_compile_and_package(exported, package_path=str(tmp_path / "call.pt2"))
 
 

@@ -50,6 +50,16 @@ VALUES = {
     "oc": [None, 0j, 1j, "1j"],
     "oby": [None, b"", b"\xff", 1],
     "osh": [None, [], [(1, 2)], [[True]]],
+    "bl": [[True], (False, True), [], [1], True, None, [np.bool_(True)]],
+    "obl": [None, [], [True], [0]],
+    "n": [2, 2.0, True, 2j, 0, 0.0, False, 0j, float("nan"), float("inf"), complex(float("inf"), 0), np.int64(3), "2"],
+    "n ": [np.float32(0.5), np.bool_(True), np.complex64(1j), fractions.Fraction(1, 3), torch.tensor(4), None],
+    "on": [None, 1, 1.0, True, 1j, "1"],
+    "i2": [3, [3, 4], (1, 1), [1], [1, 2, 3], True, 1.5, np.int64(3), None],
+    "f2": [3, 0.5, [1, 0.5], [0.5], True, np.float32(0.5)],
+    "b2": [[True, False], [False], True],
+    "s2": [["a", "b"], "ab", ["a"]],
+    "oi2": [None, 3, [3, 4], [1]],
     "nope": [1],
 }
 CASES = [(name.strip(), value) for name, values in VALUES.items() for value in values]
@@ -62,7 +72,10 @@ def op():
         schema = "routes_op(Tensor x, *, int i=1, float f=0.1, bool b=False, str s='a', int[] l=[1, 2], "
         schema += "float[] fl=[0.5], complex c=0j, dtype d=torch.float32, int? oi=None, float? of=1.5, bool? ob=None, "
         schema += "str? os='a', int[]? ol=None, dtype? od=torch.float32, dtype[]? odl=None, complex? oc=1j, "
-        schema += "bytes? oby=None, shape[]? osh=None) -> Tensor"
+        schema += (
+            "bytes? oby=None, shape[]? osh=None, bool[] bl=[True], bool[]? obl=[False], Scalar n=1, Scalar? on=1.0, "
+        )
+        schema += "int[2] i2=1, float[2] f2=1, bool[2] b2=True, str[2] s2=['a', 'b'], int[2]? oi2=7) -> Tensor"
         op = oneop.define(schema, infer="elementwise")
 
         @op.register_kernel("cpu")

@@ -47,9 +47,31 @@ VALUES = {
     "str[]": ["abc", "", b"", ["a"]],
     "shape[]": ["", b"", [(1, 2)], [[True]]],
     "dtype[]": [[torch.float32, torch.int64], [3], "f"],
+    "bool[]": [[True, False], [], (True,), [1], [0.0], True, "ab", [np.bool_(True)], range(1), None],
+    "Scalar": [2, 2.0, True, 1j, False, 0, 0.0, -0.0, NAN, INF, 2**63 - 1, 2**63, np.int64(3), np.float32(0.5), 0j],
+    "Scalar ": [
+        np.bool_(True),
+        np.complex64(1 + 2j),
+        fractions.Fraction(1, 2),
+        "1",
+        None,
+        [1],
+        torch.int8,
+        Both(),
+        b"",
+    ],
+    "int[2]": [3, [3, 4], (3, 4), [1], [1, 2, 3], [], True, [True, False], "ab", 1.5, [1, 2.0], np.int64(2), range(2)],
+    "SymInt[2]": [3, [3, 4], [1]],
+    "int32[3]": [5, [1, 2, 3], 2**31, [1, 2, 2**31], [1, 2]],
+    "float[2]": [0.5, 1, [0.5, 1], [0.5], True, np.float32(0.5), "ab", 1j],
+    "float32[2]": [0.5, 1e300, [0.5, 1e300], [0.5]],
+    "bool[2]": [[True, False], [True], True, [True, 1], (False, False)],
+    "str[2]": [["a", "b"], "ab", "a", ["a"], ("a", "b")],
+    "dtype[2]": [[torch.float32, torch.int8], [torch.int8], torch.int8],
+    "shape[2]": [[(1,), (2, 3)], [(1,)], (1, 2)],
 }
 CASES = [(kind, value) for kind, values in VALUES.items() for value in values]
-CASES += [(f"{kind}?", value) for kind, values in VALUES.items() for value in [None, *values[:3]]]
+CASES += [(f"{kind.strip()}?", value) for kind, values in VALUES.items() for value in [None, *values[:3]]]
 ROUTES = {
     "job": lambda op, x, **attrs: oneop.compile_job(lambda x: op(x, **attrs), [x])(x),
     "subclass": lambda op, x, **attrs: op(x.as_subclass(Subclass), **attrs),
@@ -66,7 +88,7 @@ def in_function_mode(op, x, **attrs):
 
 
 def define(kind):
-    op = oneop.define(f"ar_op(Tensor x, *, {kind} a) -> Tensor", infer="elementwise")
+    op = oneop.define(f"ar_op(Tensor x, *, {kind.strip()} a) -> Tensor", infer="elementwise")
 
     @op.register_kernel("cpu")
     def kernel(x, a):

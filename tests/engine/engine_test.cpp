@@ -75,11 +75,11 @@ TEST(values_with_equal_parts_have_different_keys) {
 TEST(attribute_values_travel_as_words) {
   OpDef op;
   op.name = "all";
-  std::vector<AttrValue> values(7);
+  std::vector<AttrValue> values(9);
   for (size_t i = 0; i < values.size(); ++i) {
     const int32_t types[] = {ONEOP_ATTR_INT64,       ONEOP_ATTR_DOUBLE,     ONEOP_ATTR_STRING,
                              ONEOP_ATTR_LIST_STRING, ONEOP_ATTR_LIST_SHAPE, ONEOP_ATTR_LIST_FLOAT,
-                             ONEOP_ATTR_NONE};
+                             ONEOP_ATTR_NONE,        ONEOP_ATTR_LIST_BOOL,  ONEOP_ATTR_BOOL};
     values[i].type = types[i];
     AttrDef attr;
     attr.name = "a" + std::to_string(i);
@@ -87,6 +87,10 @@ TEST(attribute_values_travel_as_words) {
     attr.is_optional = types[i] == ONEOP_ATTR_NONE;
     op.attrs.push_back(attr);
   }
+  op.attrs[7].list_size = 2;
+  op.attrs[8].type = ONEOP_ATTR_SCALAR;
+  values[7].bools = {1, 0};
+  values[8].i = 1;
   values[0].i = -3;
   values[1].f = 0.1;
   values[2].text = std::string("nine \0 bytes", 12);

@@ -27,6 +27,15 @@ OP("host_fails(Tensor x) -> Tensor y")
     .kernel<float>([](auto, auto) { throw std::runtime_error("out of patience"); })
     .no_grad();
 
+// Attributes whose values say of what kind or how many they are.
+OP("host_forms(Tensor x, *, Scalar k=1, int[2] n=0, bool[] on=[]) -> Tensor y")
+    .elementwise<float>([](auto x, oneop::Scalar k, oneop::List<int64_t> n, oneop::List<bool> on) {
+      const float kind = k.IsBool() ? 0.125f : k.IsIntegral() ? 0.25f : 0.5f;
+      return x * (k.As<float>() + kind) + static_cast<float>(n[0] + 10 * n[1]) +
+             static_cast<float>(100 * (on.size() > 1 && on[1]));
+    })
+    .no_grad();
+
 OP("host_sine(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return sin(x); });
 OP("host_no_gradient(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return x; });
 

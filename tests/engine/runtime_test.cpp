@@ -123,6 +123,50 @@ TEST(an_attribute_takes_any_number_and_nothing_else) {
   TRUE(says("ArgumentError", "has no input or attribute \"bye\", did you mean \"by\"?"));
 }
 
+TEST(scalars_keep_their_kind_and_lists_have_their_length) {
+  OneInput call({1});
+  const int64_t numbers[] = {3, 4, 5};
+  const uint8_t flags[] = {0, 7};  // whatever is not zero is true
+  oneop_attr attrs[3] = {};
+  attrs[0].name = "k";
+  attrs[1].name = "n";
+  attrs[1].type = ONEOP_ATTR_LIST_INT64;
+  attrs[1].value.list = {numbers, 2};
+  attrs[2].name = "on";
+  attrs[2].type = ONEOP_ATTR_LIST_BOOL;
+  attrs[2].value.list = {flags, 2};
+  call.request.attrs = attrs;
+  call.request.num_attrs = 3;
+  const auto result = [&] {
+    oneop_plan* plan = api().prepare(api().find_op("host_forms"), &call.request);
+    TRUE(plan != nullptr);
+    float x[] = {1}, y[] = {0};
+    void* data[] = {x, y};
+    EQUAL(api().run(plan, data, nullptr, nullptr), ONEOP_OK);
+    api().release_plan(plan);
+    return y[0];
+  };
+  for (const int32_t type : {ONEOP_ATTR_INT64, ONEOP_ATTR_INT32, ONEOP_ATTR_BOOL}) {
+    attrs[0].type = type;
+    attrs[0].value.i = 1;
+    EQUAL(result(), 143.0f + (type == ONEOP_ATTR_BOOL ? 1.125f : 1.25f));
+  }
+  for (const int32_t type : {ONEOP_ATTR_DOUBLE, ONEOP_ATTR_FLOAT}) {
+    attrs[0].type = type;
+    attrs[0].value.f = 1;
+    EQUAL(result(), 143.0f + 1.5f);
+  }
+  attrs[0].type = ONEOP_ATTR_STRING;
+  TRUE(api().prepare(api().find_op("host_forms"), &call.request) == nullptr);
+  TRUE(says("ArgumentError", "attribute \"k\": expected scalar, found string"));
+  attrs[0].type = ONEOP_ATTR_INT64;
+  attrs[1].value.list.count = 3;
+  TRUE(api().prepare(api().find_op("host_forms"), &call.request) == nullptr);
+  TRUE(says("ArgumentError",
+            "attribute \"n\": expected a list of ints of length 2, or one int for all, "
+            "found [3, 4, 5] of length 3"));
+}
+
 TEST(wrong_requests_are_refused) {
   TRUE(api().prepare(nullptr, nullptr) == nullptr);
   TRUE(says("OpNotFoundError", "expected an op, found a null pointer"));

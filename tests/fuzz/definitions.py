@@ -98,6 +98,11 @@ ATTRS: dict[str, Callable[[random.Random], Any]] = {
     "shape[]": lambda r: [tuple(r.randint(1, 3) for _ in range(2)) for _ in range(r.randint(0, 2))],
     "complex": lambda r: complex(r.randint(-2, 2), r.randint(-2, 2)),
     "bytes": lambda r: r.choice([b"", b"ab", bytes([0, 255])]),
+    "bool[]": lambda r: [r.random() < 0.5 for _ in range(r.randint(0, 3))],
+    "int[2]": lambda r: [r.randint(-2, 4) for _ in range(2)],
+    "float[3]": lambda r: [r.randint(-8, 8) / 10 for _ in range(3)],
+    "bool[2]": lambda r: [r.random() < 0.5 for _ in range(2)],
+    "Scalar": lambda r: r.choice([2, 2.0, True, -0.5, 0, 0.0, False]),
 }
 
 

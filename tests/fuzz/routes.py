@@ -327,7 +327,7 @@ _CHANGES = frozenset({"changes an input"})
 #: AOTAutograd leaves out random ops whose results nobody uses, torch's own too; later draws are then others.
 _DRAWS = frozenset({"unused draw"})
 #: Attributes that AOTInductor's files cannot hold; see tests/core/test_aot_inductor.py.
-_NOT_STORED = frozenset({"complex", "shape[]", "empty optional list"})
+_NOT_STORED = frozenset({"complex", "shape[]", "Scalar", "empty optional list"})
 
 ROUTES = {
     route.name: route

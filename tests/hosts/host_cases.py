@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = {
     "leaky_relu": ROOT / "examples/leaky_relu/leaky_relu.cpp",
     "op_h": ROOT / "tests/op_h/ops.cpp",
+    "forms": ROOT / "tests/op_h/forms.cpp",
     "arguments": ROOT / "tests/core/sources/arguments.cpp",
     "kernels": ROOT / "tests/core/sources/kernels.cpp",
     "relu": ROOT / "tests/core/sources/relu.cpp",
@@ -74,7 +75,21 @@ def listed(g: np.random.Generator, rows: int, columns: int) -> list[Any]:
 
 WIDE = ("float32", "float64")
 MANY = (*WIDE, "float16", "bfloat16")
+#: bool[], lists of a fixed length, scalars.
+FORMS: list[tuple[str, dict[str, Any]]] = [
+    ("oh_bools", {"on": [True, False, True]}),
+    ("oh_bools", {"on": [], "more": [True]}),
+    ("oh_pairs", {}),
+    ("oh_pairs", {"k": 3, "f": 2, "b": [False, True], "s": ["", "a"], "o": [1, 2]}),
+    ("oh_pairs", {"k": [3, 4], "f": [0.25, 2.0], "o": 1}),
+    *(
+        ("oh_scalar", {"k": k, "j": j})
+        for k, j in [(2, 2.0), (2.0, 2), (True, None), (1, False), (1.0, 1j), (2 + 1j, 0)]
+    ),
+    ("oh_scalar", {}),
+]
 CASES = [
+    *(Case(library="forms", op=op, make=normal("rn"), attrs=attrs, is_differentiable=True) for op, attrs in FORMS),
     Case(
         library="leaky_relu",
         op="leaky_relu",

@@ -23,7 +23,8 @@ CASES = [
     ("f(Tensor x) -> Tensor y, Tensor z", "expected nothing after the outputs; several outputs stand in brackets"),
     ("f(Tensor x; int k) -> Tensor", "expected a comma, or the bracket that ends the arguments"),
     ("f(Tensor x) -> (Tensor y; Tensor z)", "expected a comma, or the bracket that ends the outputs"),
-    ("f(*, int k, Tensor x) -> Tensor", "an input comes before the *"),
+    ("f(*, Tensor x, Device? device=None) -> Tensor", "the inputs say where it runs"),
+    ("f(*, Device device) -> Tensor", "a device is written Device? device=None"),
     ("f(Tensor x, int k, Tensor y) -> Tensor", "an input comes before the attributes"),
     (
         "f(Tensor x, int k=1, int j) -> Tensor",

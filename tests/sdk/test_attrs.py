@@ -19,6 +19,7 @@ TYPES = [  # name, enum, C++ type, number, a default in C++, the default as the 
     ("l_shape", "kAtListShape", "std::vector<Shape>", 13, "{Shape({1}), Shape({2, 3})}", "1;2,3"),
     ("l_string", "kAtListString", "std::vector<std::string>", 14, '{"x", "yz"}', "x;yz"),
     ("a_bytes", "kAtBytes", "std::vector<char>", 20, "{'h', 'i'}", "hi"),
+    ("l_bool", "kAtListBool", "std::vector<bool>", 22, "{true, false}", "1,0"),
 ]
 
 
@@ -35,7 +36,7 @@ def test_declarations_of_every_type(builder, drive):
     wanted = [f"attr {row[0]} {row[3]} default {row[3]} {row[5]}" for row in TYPES]
     assert lines[count : 2 * count] == wanted
     assert lines[2 * count : 3 * count] == wanted
-    zero = ["0"] * 5 + ["", "", "0"] + [""] * 8
+    zero = ["0"] * 5 + ["", "", "0"] + [""] * 9
     assert lines[3 * count :] == [
         f"attr {row[0]} {row[3]} default {row[3]} {z}".rstrip() for row, z in zip(TYPES, zero, strict=True)
     ]
@@ -66,7 +67,7 @@ READERS = [  # what is reported of each, and a value for it
     ("v", "-7"), ("v", "2199023255552"), ("v", "0"), ("v", "0.25"), ("v", "0.75"), ("v.size()", "hello"),
     ("v.elem_cnt()", "4,5"), ("v", "6"), ("v.at(1)", "1,2"), ("v.at(1)", "3,4"), ("v.at(1)", "0,0.5"),
     ("v.at(1)", "0,0.1"), ("v.at(1)", "2,3"), ("v.at(1).At(0)", "9 8,7"), ("v.at(1).size()", "a bcd"),
-    ("v.size()", "xyz"),
+    ("v.size()", "xyz"), ("v.at(1)", "0,1"),
 ]  # fmt: skip
 
 
@@ -77,14 +78,14 @@ def test_reading_every_type(builder, drive):
         for i, (row, (report, _)) in enumerate(zip(TYPES, READERS, strict=True))
     )
     infer = """.SetTensorDescInferFn([](user_op::InferContext* ctx) {
-  *ctx->Shape4ArgNameAndIndex("out", 0) = Shape({16});
+  *ctx->Shape4ArgNameAndIndex("out", 0) = Shape({17});
   *ctx->Dtype4ArgNameAndIndex("out", 0) = DataType::kDouble;
   return Maybe<void>::Ok();
 })"""
     source = unit(f'REGISTER_USER_OP("read").Input("in").Output("out"){infer};', kernel("read", reads))
     attrs = [f"attr {row[0]} {row[3]} {value}" for row, (_, value) in zip(TYPES, READERS, strict=True)]
     lines = drive(builder.library(source), *call("read", 1), *attrs, "run")
-    assert lines[1] == "out 3 (16) (1) -7 2.19902e+12 0 0.25 0.75 5 20 6 2 4 0.5 0.1 3 8 3 3"
+    assert lines[1] == "out 3 (17) (1) -7 2.19902e+12 0 0.25 0.75 5 20 6 2 4 0.5 0.1 3 8 3 3 1"
 
 
 def test_wrong_reads_are_errors(builder, drive):

@@ -77,8 +77,8 @@ void check_input_count(const OpDef& op, size_t input, size_t found) {
 
 void check_default(const OpDef& op, const AttrDef& attr) {
   if (!attr.has_default) {
-    refuse_argument(op, " needs the attribute " + in_quotes(attr.name) + ", a " +
-                            attr_type_name(attr.type) + "; it has no default");
+    refuse_argument(op, " needs the attribute " + in_quotes(attr.name) + ", a " + attr.type_text() +
+                            "; it has no default");
   }
 }
 
@@ -90,7 +90,9 @@ void check_output_counts(const OpDef& op, size_t found) {
   }
 }
 
-std::string expected_text(int32_t type, const std::string& dtype) {
+namespace {
+
+std::string type_words(int32_t type, const std::string& dtype) {
   switch (type) {
     case ONEOP_ATTR_INT32:
       return "an int of 32 bits";
@@ -119,6 +121,10 @@ std::string expected_text(int32_t type, const std::string& dtype) {
       return "a list of floats";
     case ONEOP_ATTR_LIST_DTYPE:
       return "a list of " + dtype;
+    case ONEOP_ATTR_LIST_BOOL:
+      return "a list of bools";
+    case ONEOP_ATTR_SCALAR:
+      return "an int, float, bool or complex";
     case ONEOP_ATTR_LIST_SHAPE:
       return "a list of shapes";
     case ONEOP_ATTR_LIST_STRING:
@@ -127,6 +133,28 @@ std::string expected_text(int32_t type, const std::string& dtype) {
       return "a complex";
     default:
       return "something else";
+  }
+}
+
+}  // namespace
+
+std::string expected_text(const AttrDef& attr, const std::string& dtype) {
+  const std::string text = type_words(attr.type, dtype);
+  if (attr.list_size == 0) {
+    return text;
+  }
+  const bool is_float = attr.type == ONEOP_ATTR_LIST_FLOAT || attr.type == ONEOP_ATTR_LIST_DOUBLE;
+  return text + " of length " + std::to_string(attr.list_size) +
+         (!is_spread(attr.type) ? ""
+          : is_float            ? ", or one float for all"
+                                : ", or one int for all");
+}
+
+void check_length(const OpDef& op, const AttrDef& attr, const AttrValue& value) {
+  if (!attr.takes_length(value)) {
+    throw Error("ArgumentError",
+                attr_refusal(op, attr, expected_text(attr, "dtype"),
+                             value.repr() + " of length " + std::to_string(value.list_length())));
   }
 }
 

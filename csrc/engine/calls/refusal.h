@@ -27,8 +27,10 @@ void check_default(const OpDef& op, const AttrDef& attr);
 // Throws unless there is a count for each output.
 void check_output_counts(const OpDef& op, size_t found);
 
-// What a value of this attribute type is called in messages; `dtype` is the host's word for one.
-std::string expected_text(int32_t type, const std::string& dtype);
+// What a value of this attribute is called in messages; `dtype` is the host's word for one.
+std::string expected_text(const AttrDef& attr, const std::string& dtype);
+// Throws unless a list has the length that the definition fixes.
+void check_length(const OpDef& op, const AttrDef& attr, const AttrValue& value);
 // The text about a value that an attribute does not take.
 std::string attr_refusal(const OpDef& op, const AttrDef& attr, const std::string& expected,
                          const std::string& found);

@@ -30,7 +30,7 @@ struct AbiStruct;
 ONEOP_ABI_STRUCT(oneop_library, offsetof(oneop_library, num_functions))
 ONEOP_ABI_STRUCT(oneop_op_def, offsetof(oneop_op_def, doc))
 ONEOP_ABI_STRUCT(oneop_arg_def, offsetof(oneop_arg_def, on_host))
-ONEOP_ABI_STRUCT(oneop_attr_def, sizeof(oneop_attr_def))
+ONEOP_ABI_STRUCT(oneop_attr_def, offsetof(oneop_attr_def, list_size))
 ONEOP_ABI_STRUCT(oneop_kernel_def, sizeof(oneop_kernel_def))
 ONEOP_ABI_STRUCT(oneop_fact, sizeof(oneop_fact))
 ONEOP_ABI_STRUCT(oneop_grad_def, sizeof(oneop_grad_def))

@@ -24,6 +24,35 @@ std::string ArgDef::counts_text() const {
   return text + std::to_string(count) + (count == 1 ? " tensor" : " tensors");
 }
 
+std::string AttrDef::type_text() const {
+  return attr_type_name(type) +
+         (list_size == 0 ? std::string() : " of length " + std::to_string(list_size));
+}
+
+std::string AttrDef::default_text() const {
+  if (!has_default) {
+    return "";
+  }
+  const std::string text = default_value.repr();
+  // 2 and 2.0 are different scalars.
+  const bool looks_whole = type == ONEOP_ATTR_SCALAR && default_value.type == ONEOP_ATTR_DOUBLE &&
+                           text.find_first_of(".en") == std::string::npos;
+  return looks_whole ? text + ".0" : text;
+}
+
+int32_t OpDef::gap_attr(size_t input) const {
+  if (!inputs[input].has_gaps) {
+    return -1;
+  }
+  const std::string name = inputs[input].name + "_given";
+  for (size_t i = 0; i < attrs.size(); ++i) {
+    if (attrs[i].name == name) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  return -1;
+}
+
 std::vector<std::string> OpDef::input_names() const { return names_of(inputs); }
 std::vector<std::string> OpDef::output_names() const { return names_of(outputs); }
 std::vector<std::string> OpDef::attr_names() const { return names_of(attrs); }

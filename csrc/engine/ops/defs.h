@@ -32,6 +32,7 @@ struct ArgDef {
   bool is_optional = false;
   bool on_host = false;       // an input that kernels of every device read in host memory
   uint32_t dynamic_axes = 0;  // of an output, bit i: its size along axis i depends on data
+  bool has_gaps = false;      // items of the list may be None; see gap_attr
 
   bool is_list() const { return count != 1 || count_is_minimum; }
   bool takes(int64_t given) const {
@@ -46,11 +47,18 @@ struct AttrDef {
   bool has_default = false;
   bool is_optional = false;    // the value may be None (ONEOP_ATTR_NONE)
   bool is_positional = false;  // calls may give it by position, after the inputs
+  int32_t list_size = 0;       // the length that a list must have; 0: any
   AttrValue default_value;
 
   bool takes_type(int32_t of_value) const {
-    return of_value == type || (is_optional && of_value == ONEOP_ATTR_NONE);
+    return of_value == type || (is_optional && of_value == ONEOP_ATTR_NONE) ||
+           (type == ONEOP_ATTR_SCALAR && is_scalar_kind(of_value));
   }
+  bool takes_length(const AttrValue& value) const {
+    return list_size == 0 || value.type == ONEOP_ATTR_NONE || value.list_length() == list_size;
+  }
+  std::string type_text() const;     // "int64", "list of int64 of length 2"
+  std::string default_text() const;  // "" where there is none
 };
 
 // The flags of one tensor argument, as modify_inputs and modify_outputs leave them.
@@ -85,6 +93,8 @@ struct OpDef {
   bool has_dynamic_outputs() const { return has_flag(kDynamicOutputs); }
   // True where the number of outputs is not fixed by the definition.
   bool has_open_outputs() const;
+  // The attribute that says which items of an input are given, -1 where none may be left out.
+  int32_t gap_attr(size_t input) const;
   std::vector<std::string> input_names() const;
   std::vector<std::string> output_names() const;
   std::vector<std::string> attr_names() const;

@@ -152,7 +152,30 @@ void Frame::fill_frame(const CallSpec& spec, int32_t num_inputs) {
   frame_.required = shown_to_kernels(spec.required);
 }
 
+void check_gap_count(const OpDef& op, size_t input, int64_t found, int64_t expected) {
+  if (found != expected) {
+    throw Error("ArgumentError",
+                "op " + in_quotes(op.name) + ", input " + in_quotes(op.inputs[input].name) +
+                    ": found " + std::to_string(found) + " tensors, and " +
+                    in_quotes(op.attrs[op.gap_attr(input)].name) + " says that " +
+                    std::to_string(expected) + " are given\n  defined at " + op.source.text());
+  }
+}
+
+void Frame::check_gaps() const {
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    const int32_t attr = op_.gap_attr(i);
+    if (attr < 0 || attr_values_[attr].bools.empty()) {
+      continue;
+    }
+    const std::vector<uint8_t>& given = attr_values_[attr].bools;
+    const auto count = static_cast<int32_t>(std::count(given.begin(), given.end(), 1));
+    check_gap_count(op_, i, frame_.inputs[i].count, count);
+  }
+}
+
 void Frame::infer() {
+  check_gaps();
   const std::string what = "op " + in_quotes(op_.name);
   const oneop_op_def& abi = op_.abi;
   Status status;
@@ -291,6 +314,47 @@ void check_counts(const OpDef& op, const std::vector<int32_t>& input_counts,
   check_side(op, op.outputs, output_counts, "output");
 }
 
+namespace {
+
+// A value that stands for any: zero, or a list of zeros where its length is fixed.
+AttrValue zero_of(const AttrDef& attr) {
+  AttrValue value;
+  value.type = attr.type == ONEOP_ATTR_SCALAR ? ONEOP_ATTR_INT64 : attr.type;
+  const auto count = static_cast<size_t>(attr.list_size);
+  switch (attr.type) {
+    case ONEOP_ATTR_COMPLEX_DOUBLE:
+      value.doubles.resize(2);
+      break;
+    case ONEOP_ATTR_LIST_INT64:
+      value.int64s.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_INT32:
+    case ONEOP_ATTR_LIST_DTYPE:
+      value.int32s.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_FLOAT:
+      value.floats.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_DOUBLE:
+      value.doubles.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_BOOL:
+      value.bools.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_SHAPE:
+      value.shapes.resize(count);
+      break;
+    case ONEOP_ATTR_LIST_STRING:
+      value.strings.resize(count);
+      break;
+    default:
+      break;
+  }
+  return value;
+}
+
+}  // namespace
+
 void read_arg_traits(OpDef* op) {
   op->input_traits.assign(op->inputs.size(), ArgTraits());
   op->output_traits.assign(op->outputs.size(), ArgTraits());
@@ -313,9 +377,8 @@ void read_arg_traits(OpDef* op) {
     if (attr.is_optional) {
       continue;  // its default, or None
     }
-    spec.attrs.back().type = attr.type;
-    if (attr.type == ONEOP_ATTR_COMPLEX_DOUBLE) {
-      spec.attrs.back().doubles.resize(2);
+    if (!attr.takes_type(spec.attrs.back().type)) {
+      spec.attrs.back() = zero_of(attr);
     }
   }
   Frame frame(*op, spec);

@@ -39,6 +39,8 @@ class Frame {
   // Runs the op's inference: afterwards the outputs are known. Throws what the author reports, with
   // the op's name.
   void infer();
+  // Throws where an input has another number of tensors than the attribute of its gaps says.
+  void check_gaps() const;
   // In place of inference: the outputs of a call on a part are as the mesh says. Attributes are
   // checked all the same. Shapes and dtypes, one for each output tensor.
   void set_outputs(const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs);
@@ -75,6 +77,8 @@ inline bool takes_size(const oneop_tensor& output, int32_t axis, int64_t size) {
 }
 
 // Throws ArgumentError unless each argument of the op takes the number of tensors given.
+// Throws ArgumentError unless an input with gaps has as many tensors as its attribute says.
+void check_gap_count(const OpDef& op, size_t input, int64_t found, int64_t expected);
 void check_counts(const OpDef& op, const std::vector<int32_t>& input_counts,
                   const std::vector<int32_t>& output_counts);
 

@@ -24,6 +24,7 @@ ArgDef read_arg(const oneop_arg_def* def) {
   arg.is_optional = abi.is_optional != 0;
   arg.on_host = abi.on_host != 0;
   arg.dynamic_axes = abi.dynamic_axes;
+  arg.has_gaps = abi.has_gaps != 0;
   return arg;
 }
 
@@ -35,6 +36,7 @@ AttrDef read_attr(const oneop_attr_def* def) {
   attr.has_default = abi.has_default != 0;
   attr.is_optional = (abi.flags & ONEOP_ATTRDEF_OPTIONAL) != 0;
   attr.is_positional = (abi.flags & ONEOP_ATTRDEF_POSITIONAL) != 0;
+  attr.list_size = abi.list_size;
   if (attr.has_default) {
     attr.default_value = AttrValue::copy_of(abi.default_value);
   }

@@ -42,6 +42,29 @@ void check_args(const OpDef& op, const std::vector<ArgDef>& args, const char* si
   }
 }
 
+void check_gap_attrs(const OpDef& op) {
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const int32_t attr = op.gap_attr(i);
+    if (op.inputs[i].has_gaps &&
+        (attr < 0 || op.attrs[attr].type != ONEOP_ATTR_LIST_BOOL || op.attrs[attr].is_optional)) {
+      refuse(op.source, "op " + in_quotes(op.name) + ": input " + in_quotes(op.inputs[i].name) +
+                            " may have items that are None, and needs the attribute " +
+                            in_quotes(op.inputs[i].name + "_given") + ", a list of bool");
+    }
+  }
+}
+
+void check_list_size(const OpDef& op, const AttrDef& attr, const std::string& where) {
+  if (attr.list_size < 0 || (attr.list_size > 0 && !is_list_type(attr.type))) {
+    refuse(op.source, where + " is a " + attr_type_name(attr.type) +
+                          ", which cannot have the length " + std::to_string(attr.list_size));
+  }
+  if (attr.has_default && !attr.takes_length(attr.default_value)) {
+    refuse(op.source, where + " is a " + attr.type_text() + ", its default has the length " +
+                          std::to_string(attr.default_value.list_length()));
+  }
+}
+
 void check_definition(const OpDef& op) {
   if (!is_identifier(op.name)) {
     refuse(op.source, "op " + in_quotes(op.name) + ": the name is not an identifier");
@@ -54,6 +77,7 @@ void check_definition(const OpDef& op) {
                                         [](const ArgDef& arg) { return !arg.is_optional; });
   check_args(op, op.inputs, "input", &taken);
   check_args(op, op.outputs, "output", &taken);
+  check_gap_attrs(op);
   for (const AttrDef& attr : op.attrs) {
     const std::string where = "op " + in_quotes(op.name) + ": attribute " + in_quotes(attr.name);
     if (!is_identifier(attr.name)) {
@@ -78,6 +102,7 @@ void check_definition(const OpDef& op) {
     if (attr.is_positional && &attr != op.attrs.data() && !(&attr - 1)->is_positional) {
       refuse(op.source, where + " is given by position, and comes after one that is not");
     }
+    check_list_size(op, attr, where);
     if (attr.has_default && !attr.takes_type(attr.default_value.type)) {
       refuse(op.source, where + " is a " + attr_type_name(attr.type) + ", its default is a " +
                             attr_type_name(attr.default_value.type));

@@ -57,6 +57,8 @@ constexpr Name kAttrTypes[] = {
     {ONEOP_ATTR_LIST_STRING, "list of string"},
     {ONEOP_ATTR_COMPLEX_DOUBLE, "complex"},
     {ONEOP_ATTR_BYTES, "bytes"},
+    {ONEOP_ATTR_LIST_BOOL, "list of bool"},
+    {ONEOP_ATTR_SCALAR, "scalar"},
 };
 
 template <size_t N>
@@ -127,6 +129,21 @@ bool is_dtype(int32_t dtype) { return find_name(kDtypes, dtype) != nullptr; }
 
 bool is_attr_type(int32_t type) { return find_name(kAttrTypes, type) != nullptr; }
 
+bool is_scalar_kind(int32_t type) {
+  return type == ONEOP_ATTR_INT64 || type == ONEOP_ATTR_DOUBLE || type == ONEOP_ATTR_BOOL ||
+         type == ONEOP_ATTR_COMPLEX_DOUBLE;
+}
+
+bool is_list_type(int32_t type) {
+  return is_spread(type) || type == ONEOP_ATTR_LIST_BOOL || type == ONEOP_ATTR_LIST_STRING ||
+         type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_LIST_SHAPE;
+}
+
+bool is_spread(int32_t list_type) {
+  return list_type == ONEOP_ATTR_LIST_INT64 || list_type == ONEOP_ATTR_LIST_INT32 ||
+         list_type == ONEOP_ATTR_LIST_DOUBLE || list_type == ONEOP_ATTR_LIST_FLOAT;
+}
+
 std::string tensor_text(int32_t dtype, const int64_t* shape, int32_t ndim) {
   return dtype_name(dtype) + ints(std::vector<int64_t>(shape, shape + ndim));
 }
@@ -196,6 +213,7 @@ std::string bytes_of_text(const std::string& text) {
   return bytes;
 }
 
+// long: a case for each attribute type.
 AttrValue AttrValue::copy_of(const oneop_attr& attr) {
   AttrValue value;
   value.type = attr.type;
@@ -230,6 +248,12 @@ AttrValue AttrValue::copy_of(const oneop_attr& attr) {
       break;
     case ONEOP_ATTR_LIST_DOUBLE:
       value.doubles = copy_list<double>(list);
+      break;
+    case ONEOP_ATTR_LIST_BOOL:
+      value.bools = copy_list<uint8_t>(list);
+      for (uint8_t& item : value.bools) {
+        item = item != 0 ? 1 : 0;
+      }
       break;
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       value.doubles = copy_list<double>(list);
@@ -285,6 +309,9 @@ oneop_attr AttrValue::view(const char* name, std::vector<oneop_span>* spans) con
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       attr.value.list = span(doubles);
       break;
+    case ONEOP_ATTR_LIST_BOOL:
+      attr.value.list = span(bools);
+      break;
     case ONEOP_ATTR_LIST_SHAPE:
       for (const auto& shape : shapes) {
         spans->push_back(span(shape));
@@ -313,6 +340,7 @@ void append_key_text(const std::string& text, std::vector<int64_t>* key) {
   }
 }
 
+// long: a case for each attribute type.
 void AttrValue::append_key(std::vector<int64_t>* key) const {
   key->push_back(type);  // None and values of an optional attribute differ in it
   const auto bits = [](double v) {
@@ -345,6 +373,10 @@ void AttrValue::append_key(std::vector<int64_t>* key) const {
         key->push_back(bits(v));
       }
       break;
+    case ONEOP_ATTR_LIST_BOOL:
+      key->push_back(static_cast<int64_t>(bools.size()));
+      key->insert(key->end(), bools.begin(), bools.end());
+      break;
     case ONEOP_ATTR_LIST_DOUBLE:
     case ONEOP_ATTR_COMPLEX_DOUBLE:
       key->push_back(static_cast<int64_t>(doubles.size()));
@@ -374,7 +406,13 @@ void AttrValue::append_key(std::vector<int64_t>* key) const {
 bool AttrValue::equals(const AttrValue& other) const {
   return type == other.type && i == other.i && f == other.f && text == other.text &&
          int64s == other.int64s && int32s == other.int32s && floats == other.floats &&
-         doubles == other.doubles && shapes == other.shapes && strings == other.strings;
+         doubles == other.doubles && bools == other.bools && shapes == other.shapes &&
+         strings == other.strings;
+}
+
+int64_t AttrValue::list_length() const {
+  return static_cast<int64_t>(int64s.size() + int32s.size() + floats.size() + doubles.size() +
+                              bools.size() + shapes.size() + strings.size());
 }
 
 std::string AttrValue::repr() const {
@@ -402,6 +440,8 @@ std::string AttrValue::repr() const {
       return join(doubles, number);
     case ONEOP_ATTR_LIST_DTYPE:
       return join(int32s, dtype_name);
+    case ONEOP_ATTR_LIST_BOOL:
+      return join(bools, [](uint8_t v) { return v != 0 ? "True" : "False"; });
     case ONEOP_ATTR_LIST_SHAPE:
       return join(shapes, ints);
     case ONEOP_ATTR_LIST_STRING:

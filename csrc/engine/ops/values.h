@@ -14,6 +14,12 @@ std::string device_name(int32_t device_type);  // "cpu"
 std::string attr_type_name(int32_t type);      // "int32", "list of float"
 bool is_dtype(int32_t dtype);
 bool is_attr_type(int32_t type);
+// Whether a value of this type may be one of a scalar, ONEOP_ATTR_SCALAR.
+bool is_scalar_kind(int32_t type);
+// Whether attributes of this type are lists whose length a definition may fix.
+bool is_list_type(int32_t type);
+// Whether one number stands for all items of such a list, as torch's schemas have it.
+bool is_spread(int32_t list_type);
 
 // "float32[2, 3]"
 std::string tensor_text(int32_t dtype, const int64_t* shape, int32_t ndim);
@@ -33,6 +39,7 @@ struct AttrValue {
   std::vector<int32_t> int32s;  // list of int32, list of dtype
   std::vector<float> floats;    // list of float
   std::vector<double> doubles;  // complex: real and imaginary part
+  std::vector<uint8_t> bools;   // list of bool: 0 or 1
   std::vector<std::vector<int64_t>> shapes;
   std::vector<std::string> strings;
 
@@ -44,6 +51,8 @@ struct AttrValue {
   std::string repr() const;
   // By value, as Python and torch compare: -0.0 equals 0.0. Both have one type.
   bool equals(const AttrValue& other) const;
+  // The number of items of a list.
+  int64_t list_length() const;
 };
 
 void append_key_text(const std::string& text, std::vector<int64_t>* key);

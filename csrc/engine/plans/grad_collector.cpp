@@ -126,6 +126,10 @@ void GradCollector::add_attrs(const OpDef& op, const oneop_grad_op& abi, GradSte
       refuse(where + " needs the attribute " + in_quotes(attr.name));
     }
     step->attrs.push_back(given != nullptr ? AttrValue::copy_of(*given) : attr.default_value);
+    if (!attr.takes_length(step->attrs.back())) {
+      refuse(where + ", attribute " + in_quotes(attr.name) + ": expected " + attr.type_text() +
+             ", found one of length " + std::to_string(step->attrs.back().list_length()));
+    }
   }
   for (int32_t i = 0; i < abi.num_attrs; ++i) {
     if (index_of(op.attrs, abi.attrs[i].name) < 0) {

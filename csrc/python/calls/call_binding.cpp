@@ -70,6 +70,25 @@ Binding::Binding(const Layout& layout, const ArgNames& names, PyObject* const* a
     }
     objects_[at] = args[num_args + k];
   }
+  if (layout.has_gaps) {
+    take_gaps();
+  }
+}
+
+void Binding::take_gaps() {
+  for (size_t i = 0; i < layout_.op->inputs.size(); ++i) {
+    const int32_t attr = layout_.op->gap_attr(i);
+    PyObject* items = nullptr;
+    PyObject* given = nullptr;
+    if (attr < 0 || objects_[layout_.first_attr + attr] != nullptr ||
+        !split_gaps(objects_[i], &items, &given)) {
+      continue;
+    }
+    owned_.push_back(items);
+    owned_.push_back(given);
+    objects_[i] = items;
+    objects_[layout_.first_attr + attr] = given;
+  }
 }
 
 Binding::~Binding() {
@@ -382,8 +401,10 @@ PyObject* Binding::attr_for_torch(size_t i) const {
   }
   const int32_t type = layout_.op->attrs[i].type;
   const c10::IValue value = attr_value(i);
-  // A schema has neither bytes nor lists of dtypes.
-  const bool has_other_form = type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_BYTES;
+  // A schema has neither bytes nor lists of dtypes, and torch takes no int for all of a float[2].
+  const bool is_for_all = layout_.op->attrs[i].list_size > 0 && !is_sequence(object);
+  const bool has_other_form =
+      type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_BYTES || is_for_all;
   if (type == ONEOP_ATTR_DTYPE || (is_simple_attr(object) && !has_other_form)) {
     return Py_NewRef(object);
   }

@@ -73,6 +73,8 @@ class Binding {
   PyObject* call(PyObject* overload);
 
  private:
+  // Turns a list with None in it into one of tensors, and the attribute that says where they stood.
+  void take_gaps();
   // False for anything but exact tensors in the expected places: the general way knows what to do
   // or say.
   bool add_input(PyObject* object, bool is_list, DirectCall* call);
@@ -95,7 +97,7 @@ class Binding {
   const Layout& layout_;
   const ArgNames& names_;
   c10::SmallVector<PyObject*, kInline> objects_;
-  c10::SmallVector<PyObject*, 8> owned_;  // tensors of lists
+  c10::SmallVector<PyObject*, 8> owned_;  // tensors of lists, lists without None
   std::vector<c10::IValue> converted_;    // one for each attribute, or none at all
 };
 

@@ -57,6 +57,41 @@ bool convert_list(PyObject* object, const Convert& convert, c10::IValue* out) {
   return true;
 }
 
+bool convert_scalar(PyObject* object, c10::IValue* out) {
+  ScalarParts number;
+  if (!to_scalar(object, &number)) {
+    return false;
+  }
+  *out = number.type == ONEOP_ATTR_INT64  ? c10::IValue(number.i)
+         : number.type == ONEOP_ATTR_BOOL ? c10::IValue(number.i != 0)
+         : number.type == ONEOP_ATTR_DOUBLE
+             ? c10::IValue(number.parts[0])
+             : c10::IValue(c10::complex<double>(number.parts[0], number.parts[1]));
+  return true;
+}
+
+// One number for every item of a list of a fixed length.
+bool spread(const AttrDef& attr, PyObject* object, c10::IValue* out) {
+  if (attr.list_size == 0 || !is_spread(attr.type) || is_sequence(object)) {
+    return false;
+  }
+  if (attr.type == ONEOP_ATTR_LIST_FLOAT || attr.type == ONEOP_ATTR_LIST_DOUBLE) {
+    double number = 0;
+    const bool is_number = to_double(object, &number);
+    *out = std::vector<double>(attr.list_size, number);
+    return is_number;
+  }
+  int64_t number = 0;
+  const bool is_int =
+      attr.type == ONEOP_ATTR_LIST_INT32 ? to_int32(object, &number) : to_int(object, &number);
+  *out = std::vector<int64_t>(attr.list_size, number);
+  return is_int;
+}
+
+bool has_length(const AttrDef& attr, const c10::IValue& value) {
+  return attr.list_size == 0 || static_cast<int32_t>(items_of(value).size()) == attr.list_size;
+}
+
 // long: a case for each attribute type.
 bool convert(int32_t type, PyObject* object, c10::IValue* out) {
   int64_t i = 0;
@@ -114,6 +149,10 @@ bool convert(int32_t type, PyObject* object, c10::IValue* out) {
       *out = c10::complex<double>(number[0], number[1]);
       return true;
     }
+    case ONEOP_ATTR_SCALAR:
+      return convert_scalar(object, out);
+    case ONEOP_ATTR_LIST_BOOL:
+      return convert_list<bool>(object, to_bool, out);
     case ONEOP_ATTR_SHAPE:
     case ONEOP_ATTR_LIST_INT64:
       return convert_list<int64_t>(object, to_int, out);
@@ -151,7 +190,8 @@ c10::IValue attr_from_python(const OpDef& op, const AttrDef& attr, PyObject* obj
   if (attr.is_optional && object == Py_None) {
     return value;
   }
-  const bool is_converted = convert(attr.type, object, &value);
+  const bool is_converted = (convert(attr.type, object, &value) || spread(attr, object, &value)) &&
+                            has_length(attr, value);
   if (is_converted && value_fits(value, attr.type)) {
     return value;
   }

@@ -23,6 +23,7 @@ ArgDef read_arg(const py::handle& item) {
   arg.count_is_minimum = py::cast<bool>(info["count_is_minimum"]);
   arg.is_optional = py::cast<bool>(info["is_optional"]);
   arg.dynamic_axes = py::cast<uint32_t>(info["dynamic_axes"]);
+  arg.has_gaps = py::cast<bool>(info["has_gaps"]);
   return arg;
 }
 
@@ -34,6 +35,7 @@ AttrDef read_attr(const OpDef& op, const py::handle& item) {
   attr.is_optional = py::cast<bool>(info["is_optional"]);
   attr.is_positional = py::cast<bool>(info["is_positional"]);
   attr.has_default = py::cast<bool>(info["has_default"]);
+  attr.list_size = py::cast<int32_t>(info["list_size"]);
   if (attr.has_default) {
     const py::object value = info["default"];
     const c10::IValue converted = attr_from_python(op, attr, value.ptr());

@@ -75,6 +75,13 @@ py::object to_python(const oneop_attr& attr) {
       return spans(list, numbers<int64_t>);
     case ONEOP_ATTR_LIST_STRING:
       return spans(list, text);
+    case ONEOP_ATTR_LIST_BOOL: {
+      py::tuple tuple(list.count);
+      for (int64_t i = 0; i < list.count; ++i) {
+        tuple[i] = py::bool_(static_cast<const uint8_t*>(list.data)[i] != 0);
+      }
+      return tuple;
+    }
     case ONEOP_ATTR_LIST_DTYPE: {
       py::tuple tuple(list.count);
       for (int64_t i = 0; i < list.count; ++i) {
@@ -108,7 +115,8 @@ py::dict attrs_to_python(const Layout& layout, const c10::IValue* args) {
   py::dict attrs;
   for (size_t i = 0; i < layout.op->attrs.size(); ++i) {
     const AttrDef& attr = layout.op->attrs[i];
-    attrs[attr.name.c_str()] = to_python(to_attr(args[layout.first_attr + i], attr));
+    attrs[attr.name.c_str()] =
+        to_python(checked_attr(*layout.op, attr, args[layout.first_attr + i]));
   }
   return attrs;
 }

@@ -149,6 +149,7 @@ py::list args_info(const std::vector<ArgDef>& args, const std::vector<ArgTraits>
     info["count_is_minimum"] = args[i].count_is_minimum;
     info["is_optional"] = args[i].is_optional;
     info["is_mutable"] = traits[i].is_mutable;
+    info["has_gaps"] = args[i].has_gaps;
     info["requires_grad"] = traits[i].requires_grad;
     info["dynamic_axes"] = args[i].dynamic_axes;
     list.append(info);
@@ -206,7 +207,8 @@ py::dict op_info(const std::string& name) {
       attr_info["is_optional"] = attr.is_optional;
       attr_info["is_positional"] = attr.is_positional;
       attr_info["has_default"] = attr.has_default;
-      attr_info["default"] = py_text(attr.has_default ? attr.default_value.repr() : "");
+      attr_info["default"] = py_text(attr.default_text());
+      attr_info["list_size"] = attr.list_size;
       attrs.append(attr_info);
     }
     info["attrs"] = attrs;
@@ -393,8 +395,8 @@ PYBIND11_MODULE(_core, m) {
   m.def("kernel_attrs", &oneop::kernel_attrs, py::arg("name"), py::arg("values"));
   m.def("set_schema_hook", [](const py::function& hook) { oneop::set_schema_hook(hook.ptr()); });
   m.def("set_trace_hook", [](const py::function& hook) { oneop::set_trace_hook(hook.ptr()); });
-  m.def("set_empty_list_hook",
-        [](const py::function& hook) { oneop::set_empty_list_hook(hook.ptr()); });
+  m.def("set_unstored_hook",
+        [](const py::function& hook) { oneop::set_unstored_hook(hook.ptr()); });
   m.def("set_required", &oneop::set_required, py::arg("bits"));
   m.def("op_names", [] { return oneop::Registry::global().op_names(); });
   m.def("op_info", &oneop::op_info, py::arg("name"));

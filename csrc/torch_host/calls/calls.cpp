@@ -227,15 +227,7 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
     spec.inputs.push_back(std::move(meta));
   }
   for (size_t i = 0; i < op.attrs.size(); ++i) {
-    const c10::IValue& value = args[layout.first_attr + i];
-    if (!value_fits(value, op.attrs[i].type)) {
-      std::ostringstream found;
-      found << value;
-      refuse_argument(layout, ", attribute " + in_quotes(op.attrs[i].name) + ": expected a " +
-                                  attr_type_name(op.attrs[i].type) + " of 32 bits, found " +
-                                  found.str());
-    }
-    spec.attrs.push_back(to_attr(value, op.attrs[i]));
+    spec.attrs.push_back(checked_attr(op, op.attrs[i], args[layout.first_attr + i]));
   }
   if (layout.returns_list()) {
     for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {

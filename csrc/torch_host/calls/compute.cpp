@@ -9,6 +9,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "engine/ops/error.h"
@@ -325,12 +326,28 @@ void compute(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dispatch
 
 namespace {
 
-void note_empty_lists(const Layout& layout, const c10::IValue* args) {
+// Inference that works on symbols has no frame, which would look at them.
+void check_gaps(const Layout& layout, const c10::IValue* args, const CallTensors& call) {
+  for (size_t i = 0; layout.has_gaps && i < layout.inputs.size(); ++i) {
+    const int32_t attr = layout.op->gap_attr(i);
+    const auto items =
+        attr < 0 ? c10::ArrayRef<c10::IValue>() : items_of(args[layout.first_attr + attr]);
+    if (!items.empty()) {
+      const auto count = std::count_if(items.begin(), items.end(),
+                                       [](const c10::IValue& item) { return item.toBool(); });
+      check_gap_count(*layout.op, i, call.counts[i], count);
+    }
+  }
+}
+
+void note_unstored(const Layout& layout, const c10::IValue* args) {
   const std::vector<AttrDef>& attrs = layout.op->attrs;
   for (size_t i = 0; i < attrs.size(); ++i) {
     const c10::IValue& value = args[layout.first_attr + i];
     if (attrs[i].is_optional && value.isIntList() && value.toListRef().empty()) {
-      tell_empty_list(layout.op->name, attrs[i].name);
+      tell_unstored(layout.op->name, attrs[i].name, "empty list");
+    } else if (attrs[i].type == ONEOP_ATTR_SCALAR && (value.isBool() || value.isComplexDouble())) {
+      tell_unstored(layout.op->name, attrs[i].name, value.isBool() ? "bool" : "complex");
     }
   }
 }
@@ -345,12 +362,13 @@ void compute_meta(const TorchOp& op, const c10::OperatorHandle&, c10::DispatchKe
   check_stack(layout, *stack);
   leave_dispatch(op);
   const c10::IValue* args = stack->data() + stack->size() - layout.num_args;
-  note_empty_lists(layout, args);
+  note_unstored(layout, args);
   const CallTensors call(layout, args);
   device_of(layout, args, call);  // torch comes here for a mix of devices too
   if (layout.op->has_dynamic_outputs()) {
     BoundsScope::note(*layout.op);
   }
+  check_gaps(layout, args, call);
   if (layout.op->symbolic != nullptr) {
     OutputTensors outputs = layout.op->symbolic->infer(layout, args, call);
     return push_outputs(layout, outputs, stack);

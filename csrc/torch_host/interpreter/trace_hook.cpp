@@ -8,7 +8,7 @@ namespace {
 
 // Read and written with the GIL held.
 PyObject* trace_hook = nullptr;
-PyObject* empty_list_hook = nullptr;
+PyObject* unstored_hook = nullptr;
 
 void set_hook(PyObject** hook, PyObject* by) {
   PyObject* before = *hook;
@@ -20,7 +20,7 @@ void set_hook(PyObject** hook, PyObject* by) {
 
 void set_trace_hook(PyObject* hook) { set_hook(&trace_hook, hook); }
 
-void set_empty_list_hook(PyObject* hook) { set_hook(&empty_list_hook, hook); }
+void set_unstored_hook(PyObject* hook) { set_hook(&unstored_hook, hook); }
 
 namespace {
 
@@ -42,10 +42,10 @@ void tell_traced(const std::string& name) {
   }
 }
 
-void tell_empty_list(const std::string& op, const std::string& attr) {
+void tell_unstored(const std::string& op, const std::string& attr, const char* what) {
   const Gil gil;
-  if (empty_list_hook != nullptr) {
-    check_hook(PyObject_CallFunction(empty_list_hook, "ss", op.c_str(), attr.c_str()), op);
+  if (unstored_hook != nullptr) {
+    check_hook(PyObject_CallFunction(unstored_hook, "sss", op.c_str(), attr.c_str(), what), op);
   }
 }
 

@@ -15,10 +15,10 @@ void set_trace_hook(PyObject* hook);
 // Throws Error with the exception as its cause if the hook raises.
 void tell_traced(const std::string& name);
 
-// Has `hook(op, attribute)` called when an optional attribute of a traced call is an empty list
-// of ints, which not every program that torch makes of a trace can keep apart from None; see
-// oneop/runtime/aot_packages.py. As above in all other ways.
-void set_empty_list_hook(PyObject* hook);
-void tell_empty_list(const std::string& op, const std::string& attr);
+// Has `hook(op, attribute, what)` called when a traced call has a value that not every program that
+// torch makes of a trace can hold; see oneop/runtime/aot_packages.py. As above in all other ways.
+// What: "empty list" for one of ints as an optional attribute, "bool" or "complex" for a scalar.
+void set_unstored_hook(PyObject* hook);
+void tell_unstored(const std::string& op, const std::string& attr, const char* what);
 
 }  // namespace oneop

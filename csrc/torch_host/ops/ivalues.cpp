@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <sstream>
 
+#include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
 #include "torch_host/ops/torch_types.h"
 
@@ -41,6 +43,10 @@ void append_ivalue_key(const c10::IValue& value, PlanKey* key) {
     key->push_back(bits_of(value.toComplexDouble().imag()));
   } else if (value.isSymInt()) {
     key->push_back(value.toSymInt().guard_int(__FILE__, __LINE__));
+  } else if (value.isSymFloat()) {
+    key->push_back(bits_of(value.toSymFloat().guard_float(__FILE__, __LINE__)));
+  } else if (value.isSymBool()) {
+    key->push_back(value.toSymBool().guard_bool(__FILE__, __LINE__) ? 1 : 0);
   } else if (value.isNone()) {
     key->push_back(-1);
   } else {
@@ -68,6 +74,13 @@ std::vector<T> list_of(const c10::IValue& value, const Convert& convert) {
 }
 
 }  // namespace
+
+int32_t scalar_kind(const c10::IValue& value) {
+  return value.isDouble() || value.isSymFloat() ? ONEOP_ATTR_DOUBLE
+         : value.isBool() || value.isSymBool()  ? ONEOP_ATTR_BOOL
+         : value.isComplexDouble()              ? ONEOP_ATTR_COMPLEX_DOUBLE
+                                                : ONEOP_ATTR_INT64;
+}
 
 bool value_fits(const c10::IValue& value, int32_t type) {
   if (value.isNone()) {
@@ -134,6 +147,13 @@ c10::IValue to_ivalue(const AttrValue& value) {
       return value.doubles;
     case ONEOP_ATTR_LIST_STRING:
       return c10::IValue(value.strings);
+    case ONEOP_ATTR_LIST_BOOL: {
+      c10::List<bool> bools;
+      for (uint8_t item : value.bools) {
+        bools.push_back(item != 0);
+      }
+      return bools;
+    }
     case ONEOP_ATTR_LIST_SHAPE: {
       c10::List<c10::List<int64_t>> shapes;
       for (const auto& shape : value.shapes) {
@@ -149,11 +169,11 @@ c10::IValue to_ivalue(const AttrValue& value) {
 // long: a case for each attribute type.
 AttrValue to_attr(const c10::IValue& value, int32_t type) {
   AttrValue attr;
-  attr.type = type;
+  attr.type = type == ONEOP_ATTR_SCALAR ? scalar_kind(value) : type;
   const auto to_dtype = [](const c10::IValue& item) {
     return to_abi(static_cast<c10::ScalarType>(item.toInt()));
   };
-  switch (type) {
+  switch (attr.type) {
     case ONEOP_ATTR_BOOL:
       attr.i = value.toBool() ? 1 : 0;
       break;
@@ -195,6 +215,10 @@ AttrValue to_attr(const c10::IValue& value, int32_t type) {
     case ONEOP_ATTR_LIST_DOUBLE:
       attr.doubles = list_of<double>(value, number_of);
       break;
+    case ONEOP_ATTR_LIST_BOOL:
+      attr.bools =
+          list_of<uint8_t>(value, [](const c10::IValue& item) { return item.toBool() ? 1 : 0; });
+      break;
     case ONEOP_ATTR_LIST_STRING:
       attr.strings =
           list_of<std::string>(value, [](const c10::IValue& item) { return item.toStringRef(); });
@@ -216,6 +240,18 @@ AttrValue to_attr(const c10::IValue& value, const AttrDef& attr) {
   }
   AttrValue converted = to_attr(value, attr.type);
   return attr.has_default && converted.equals(attr.default_value) ? attr.default_value : converted;
+}
+
+AttrValue checked_attr(const OpDef& op, const AttrDef& attr, const c10::IValue& value) {
+  if (!value_fits(value, attr.type)) {
+    std::ostringstream found;
+    found << value;
+    refuse_argument(op, ", attribute " + in_quotes(attr.name) + ": expected a " +
+                            attr_type_name(attr.type) + " of 32 bits, found " + found.str());
+  }
+  AttrValue converted = to_attr(value, attr);
+  check_length(op, attr, converted);
+  return converted;
 }
 
 }  // namespace oneop

@@ -33,6 +33,10 @@ TypePtr attr_type(int32_t type) {
     case ONEOP_ATTR_LIST_FLOAT:
     case ONEOP_ATTR_LIST_DOUBLE:
       return c10::ListType::ofFloats();
+    case ONEOP_ATTR_LIST_BOOL:
+      return c10::ListType::ofBools();
+    case ONEOP_ATTR_SCALAR:
+      return c10::NumberType::get();
     case ONEOP_ATTR_LIST_STRING:
       return c10::ListType::ofStrings();
     case ONEOP_ATTR_LIST_SHAPE:
@@ -82,7 +86,9 @@ Argument attr_argument(const AttrDef& attr, Layout* layout) {
     type = c10::OptionalType::create(std::move(type));
     real_type = c10::OptionalType::create(std::move(real_type));
   }
-  return Argument(schema_name(attr.name), type, real_type, std::nullopt, std::move(default_value),
+  const std::optional<int32_t> size =
+      attr.list_size > 0 ? std::optional<int32_t>(attr.list_size) : std::nullopt;
+  return Argument(schema_name(attr.name), type, real_type, size, std::move(default_value),
                   /*kwarg_only=*/true);
 }
 
@@ -129,6 +135,7 @@ c10::FunctionSchema make_schema(const OpDef& op, Layout* layout) {
                                                : Layout::Input::kTensor);
     layout->mutates |= is_mutable;
     layout->has_host_inputs |= op.inputs[i].on_host;
+    layout->has_gaps |= op.inputs[i].has_gaps;
   }
   layout->first_attr = static_cast<int32_t>(arguments.size());
   for (const AttrDef& attr : op.attrs) {

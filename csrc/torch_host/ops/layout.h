@@ -31,6 +31,7 @@ struct Layout {
   int32_t device_arg = -1;         // ops that may be called without any tensor
   bool mutates = false;
   bool has_host_inputs = false;
+  bool has_gaps = false;                   // an input is a list of which items may be None
   int32_t schema_version = 0;              // another one: other arguments
   std::vector<c10::IValue> attr_defaults;  // none where there is no default
   std::vector<PlanKey> attr_default_keys;  // the words that the defaults have in a call's key

@@ -119,13 +119,18 @@ class Call {
     if (is_integer(attr.type) && is_integer(given.type)) {
       return given.value.i;
     }
+    if (attr.type == ONEOP_ATTR_SCALAR && (is_float(given.type) || is_integer(given.type))) {
+      return is_float(given.type)            ? c10::IValue(given.value.f)
+             : given.type == ONEOP_ATTR_BOOL ? c10::IValue(given.value.i != 0)
+                                             : c10::IValue(given.value.i);
+    }
     if (attr.is_optional && given.type == ONEOP_ATTR_NONE) {
       return c10::IValue();
     }
     const bool ints = attr.type == ONEOP_ATTR_LIST_INT64 || attr.type == ONEOP_ATTR_SHAPE;
     const bool same =
         ints && (given.type == ONEOP_ATTR_LIST_INT64 || given.type == ONEOP_ATTR_SHAPE);
-    if (given.type != attr.type && !same) {
+    if (!attr.takes_type(given.type) && !same) {
       refuse_argument(layout_, ", attribute " + in_quotes(attr.name) + ": expected " +
                                    attr_type_name(attr.type) + ", found " +
                                    attr_type_name(given.type));

@@ -22,6 +22,7 @@ _KINDS: dict[Any, str] = {
     Sequence[torch.Tensor]: "Tensor[]",
     tuple[int, ...]: "shape",
     list[tuple[int, ...]]: "shape[]",
+    torch.types.Number: "Scalar",  # int | float | bool
 }
 _WIDEST = {"int": "int", "float": "float", "list[int]": "int[]", "list[float]": "float[]"}
 for _kind in ATTR_TYPES:
@@ -81,9 +82,9 @@ def _parameter(parameter: inspect.Parameter, kind: str, alias: int | None) -> st
 
 def _kind_of(annotation: Any) -> str | None:
     """Return how a schema writes a type, None if it has no such type."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        others = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
-        inner = _kind_of(others[0]) if len(others) == 1 and len(typing.get_args(annotation)) == 2 else None
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType) and annotation not in _KINDS:
+        others = tuple(kind for kind in typing.get_args(annotation) if kind is not type(None))
+        inner = _kind_of(typing.Union[others]) if len(others) < len(typing.get_args(annotation)) else None  # noqa: UP007
         return None if inner is None else f"{inner}?"
     try:
         return _KINDS.get(_plain(annotation))

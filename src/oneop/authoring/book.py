@@ -183,6 +183,7 @@ def _describe_op(op: OpPage) -> dict[str, Any]:
                 "is_positional": attr.is_positional,
                 "has_default": attr.has_default,
                 "default": attr.default,
+                "list_size": attr.list_size,
             }
             for attr in op.schema.attrs
         ],
@@ -199,6 +200,7 @@ def _describe_arg(arg: Arg, dynamic_axes: int = 0) -> dict[str, Any]:
         "count_is_minimum": arg.count_is_minimum,
         "is_optional": arg.is_optional,
         "is_mutable": arg.is_mutable,
+        "has_gaps": arg.has_gaps,
         "requires_grad": True,
         "dynamic_axes": dynamic_axes,
     }

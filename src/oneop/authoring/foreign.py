@@ -21,6 +21,7 @@ def schema_from_info(info: _core.OpInfo) -> Schema:
             count_is_minimum=of["count_is_minimum"],
             is_optional=of["is_optional"],
             is_mutable=of["is_mutable"],
+            has_gaps=of["has_gaps"],
         )
 
     return Schema(
@@ -34,6 +35,7 @@ def schema_from_info(info: _core.OpInfo) -> Schema:
                 is_optional=attr["is_optional"],
                 is_positional=attr["is_positional"],
                 has_default=attr["has_default"],
+                list_size=attr["list_size"],
             )
             for attr in info["attrs"]
         ),

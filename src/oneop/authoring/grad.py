@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from oneop.authoring.binding import Source
+from oneop.authoring.gaps import compacted, group_with_gaps
 from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import group_values
 from oneop.errors import GradientError, RegistrationError, did_you_mean
@@ -80,7 +81,13 @@ def grad_fields(
             by_input = group_values(schema.inputs, input_counts, flags)
             context = Context(
                 schema.name,
-                dict(zip((a.name for a in saved_args), group_values(saved_args, saved_counts, saved), strict=True))
+                dict(
+                    zip(
+                        (a.name for a in saved_args),
+                        group_with_gaps(saved_args, group_values(saved_args, saved_counts, saved), attrs),
+                        strict=True,
+                    )
+                )
                 | dict(attrs),
                 {
                     arg.name: any(flag) if isinstance(flag, list) else bool(flag)
@@ -88,7 +95,7 @@ def grad_fields(
                 },
             )
             result = function(context, *group_values(schema.outputs, output_counts, grads))
-            return _flatten(schema, source, result, input_counts, flags)
+            return _flatten(schema, source, result, input_counts, flags, attrs)
 
         return call
 
@@ -96,7 +103,12 @@ def grad_fields(
 
 
 def _flatten(
-    schema: Schema, source: Source, result: object, counts: Sequence[int], flags: Sequence[bool]
+    schema: Schema,
+    source: Source,
+    result: object,
+    counts: Sequence[int],
+    flags: Sequence[bool],
+    attrs: Mapping[str, Any],
 ) -> list[torch.Tensor | None]:
     """Return one gradient for each input tensor. Raises `GradientError` where the author's answer does not fit."""
     names = [arg.name for arg in schema.inputs]
@@ -121,7 +133,7 @@ def _flatten(
         raise refuse(f"expected {len(names)} gradients, found {kind}")
     flat: list[torch.Tensor | None] = []
     for arg, count, entry in zip(schema.inputs, counts, entries, strict=True):
-        flat += _tensors(arg, count, entry, refuse)
+        flat += _tensors(arg, count, compacted(arg, entry, attrs), refuse)
     return [grad if flag else None for grad, flag in zip(flat, flags, strict=True)]
 
 
@@ -153,12 +165,14 @@ def forward_fields(schema: Schema, function: Callable[..., Any], source: Source)
             for primal, tangent in zip(primals, tangents, strict=True)
         ]
         output_counts = _spread(schema.outputs, len(outputs))
-        values = dict(zip((a.name for a in schema.inputs), group_values(schema.inputs, counts, primals), strict=True))
+        inputs = group_with_gaps(schema.inputs, group_values(schema.inputs, counts, primals), attrs)
+        values = dict(zip((a.name for a in schema.inputs), inputs, strict=True))
         values |= zip(
             (a.name for a in schema.outputs), group_values(schema.outputs, output_counts, outputs), strict=True
         )
         context = Context(schema.name, values | dict(attrs), {arg.name: True for arg in schema.inputs})
-        result = function(context, *group_values(schema.inputs, counts, moved))
+        tangents_of = group_with_gaps(schema.inputs, group_values(schema.inputs, counts, moved), attrs)
+        result = function(context, *tangents_of)
         flat = [result] if isinstance(result, torch.Tensor) or result is None else list(result)
         if len(flat) != len(outputs) or not all(item is None or isinstance(item, torch.Tensor) for item in flat):
             raise GradientError(

@@ -25,6 +25,13 @@ class Arg:
     count_is_minimum: bool = False
     is_optional: bool = False
     is_mutable: bool = False
+    has_gaps: bool = False  # items of the list may be None
+    is_keyword_only: bool = False  # written after the star; signatures show it
+
+    @property
+    def presence(self) -> str:
+        """The attribute that says which items are given, where some may be None."""
+        return f"{self.name}_given"
 
     @property
     def is_list(self) -> bool:
@@ -42,6 +49,7 @@ class Attr:
     is_positional: bool = False  # a call may give it by position, after the inputs
     has_default: bool = False
     default: object = None
+    list_size: int = 0  # the length that a list must have; 0: any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +66,9 @@ class Schema:
 #: As many as the ABI allows for one argument.
 MOST_TENSORS = 65536
 
+#: Lists of a fixed length for which one number may stand in a default, as torch has it.
+_SPREAD = ("int[]", "int32[]", "float[]", "float32[]", "bool[]")
+
 
 def parse_schema(text: str) -> Schema:
     """Read a schema. Raises `RegistrationError` saying which part cannot be read and what could stand there."""
@@ -72,18 +83,22 @@ def parse_schema(text: str) -> Schema:
     inputs: list[Arg] = []
     attrs: list[Attr] = []
     after_star = False
+    device = ""
     for part in _split(arguments):
         if part == "*":
             after_star = True
         elif part.startswith("Tensor"):
-            if after_star:
-                raise _error(text, f'"{part}" comes after the *; inputs come before it')
-            if attrs:
-                raise _error(text, f'"{part}" comes after the attribute {attrs[-1].name}; inputs come first')
-            inputs.append(_tensor(text, part, f"input{len(inputs)}"))
+            positional = [attr.name for attr in attrs if attr.is_positional]
+            if positional:
+                raise _error(text, f'"{part}" comes after the attribute {positional[-1]}; inputs come first')
+            inputs.append(replace(_tensor(text, part, f"input{len(inputs)}"), is_keyword_only=after_star))
+        elif re.fullmatch(r"Device\b.*", part, re.DOTALL):
+            device = part
         else:
             attrs.append(_attr(text, part, is_positional=not after_star))
+    _check_device(text, device, inputs)
     _check_positions(text, inputs, attrs)
+    attrs += [Attr(name=arg.presence, type="bool[]", has_default=True, default=[]) for arg in inputs if arg.has_gaps]
     outputs = _outputs(text, returns)
     taken = {arg.name for arg in inputs} | {attr.name for attr in attrs}
     for output in outputs:
@@ -98,10 +113,21 @@ def parse_schema(text: str) -> Schema:
     )
 
 
+def _check_device(text: str, part: str, inputs: Sequence[Arg]) -> None:
+    """Refuse a device in any form but that in which every op has it that may be called without tensors."""
+    if not part:
+        return
+    if any(not arg.is_optional for arg in inputs):
+        raise _error(text, f'"{part}": the inputs say where it runs; a device is for ops without inputs')
+    if not re.fullmatch(r"Device\?\s+device\s*=\s*None", part):
+        raise _error(text, f'cannot read "{part}"; a device is written Device? device=None')
+
+
 def _check_positions(text: str, inputs: Sequence[Arg], attrs: Sequence[Attr]) -> None:
     """Refuse an argument by position that must be given after one that need not."""
     positional = [attr for attr in attrs if attr.is_positional]
-    left_out = inputs[-1].name if positional and inputs and inputs[-1].is_optional else ""
+    last = inputs[-1] if inputs else None
+    left_out = last.name if positional and last and last.is_optional and not last.has_gaps else ""
     for attr in positional:
         if left_out and not attr.has_default:
             raise _error(
@@ -115,18 +141,25 @@ def _check_positions(text: str, inputs: Sequence[Arg], attrs: Sequence[Attr]) ->
 def _outputs(text: str, returns: str) -> tuple[Arg, ...]:
     parts = _split(returns[1:-1]) if returns.startswith("(") and returns.endswith(")") else [returns]
     outputs = [_tensor(text, part, "out" if len(parts) == 1 else f"out{i}") for i, part in enumerate(parts)]
+    if any(output.has_gaps for output in outputs):
+        raise _error(text, "a list of results has no items that are None; write -> Tensor[]")
     if any(output.is_mutable for output in outputs):
         raise _error(text, "an op that changes an input in place returns nothing for it; write -> ()")
     return tuple(outputs)
 
 
 def _tensor(text: str, part: str, name: str) -> Arg:
-    match = re.fullmatch(r"Tensor(\(\w+(!?)\))?(\[(\d*)(\+?)\])?(\?)?\s*([A-Za-z_]\w*)?\s*(?:=\s*(None|\[\]))?", part)
+    match = re.fullmatch(
+        r"Tensor(\(\w+(!?)\))?(\?)?(\[(\d*)(\+?)\])?(\?)?\s*([A-Za-z_]\w*)?\s*(?:=\s*(None|\[\]))?", part
+    )
     if not match:
         near = did_you_mean(re.split(r"\W", part)[0], ["Tensor"]) if not part.startswith("Tensor") else ""
         forms = "Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x"
         raise _error(text, f'cannot read "{part}"{near or ";"} expected {forms}')
-    alias, writes, bracket, count, plus, optional, own_name, default = match.groups()
+    alias, writes, mark, bracket, count, plus, optional, own_name, default = match.groups()
+    has_gaps = bool(mark and bracket)
+    if has_gaps and (count or writes or optional):
+        raise _error(text, f'cannot read "{part}"; a list of which items may be None is Tensor?[]')
     if alias and not writes:
         raise _error(text, f'"{part}" is a view; only Tensor(a!), which is changed in place, is possible')
     if count and int(count) > MOST_TENSORS:
@@ -135,8 +168,9 @@ def _tensor(text: str, part: str, name: str) -> Arg:
         name=own_name or name,
         count=int(count) if count else 1,
         count_is_minimum=bool(bracket) and (not count or bool(plus)),
-        is_optional=bool(optional) or bool(default),
+        is_optional=bool(mark) or bool(optional) or bool(default),
         is_mutable=bool(writes),
+        has_gaps=has_gaps,
     )
 
 
@@ -147,17 +181,25 @@ def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     word, name, default = match.groups()
     is_optional = word.endswith("?")
     word = word.removesuffix("?")
-    kind = _ALIASES.get(word, word)
+    sized = re.fullmatch(r"(\w+)\[(\d+)\]", word)
+    list_size = int(sized[2]) if sized else 0
+    if sized and not 0 < list_size <= MOST_TENSORS:
+        raise _error(text, f'"{part}": a list of a fixed length has 1 to {MOST_TENSORS} items, found {list_size}')
+    listed = f"{sized[1]}[]" if sized else word
+    kind = _ALIASES.get(listed, listed)
     if kind not in BY_SCHEMA:
         near = did_you_mean(word, ["Tensor", *BY_SCHEMA])
         types = ", ".join(["Tensor", *BY_SCHEMA])
         raise _error(text, f'"{part}": there is no attribute type {word}{near}\n  there are: {types}')
-    attr = Attr(name=name, type=kind, is_optional=is_optional, is_positional=is_positional)
+    attr = Attr(name=name, type=kind, is_optional=is_optional, is_positional=is_positional, list_size=list_size)
     if default is None:
         return attr
     default = default.strip()
     if default != "None":
-        return replace(attr, has_default=True, default=_default(text, part, kind, default))
+        value = _default(text, part, kind, default)
+        if list_size and kind in _SPREAD and not isinstance(value, (list, tuple)):
+            value = [value] * list_size
+        return replace(attr, has_default=True, default=value)
     if not is_optional:
         raise _error(text, f'"{part}": only an optional attribute may be None; write {word}? {name}=None')
     return replace(attr, has_default=True)

@@ -22,7 +22,7 @@ def signature_of(schema: Schema) -> Signature:
         parameters.append(
             Parameter(
                 _safe(arg.name),
-                Parameter.POSITIONAL_OR_KEYWORD,
+                Parameter.KEYWORD_ONLY if arg.is_keyword_only else Parameter.POSITIONAL_OR_KEYWORD,
                 default=None if may_be_absent else Parameter.empty,
                 annotation=_annotation(arg),
             )
@@ -42,6 +42,8 @@ def signature_of(schema: Schema) -> Signature:
 
 
 def _annotation(arg: Arg) -> object:
+    if arg.has_gaps:
+        return list[torch.Tensor | None]
     kind: object = list[torch.Tensor] if arg.is_list else torch.Tensor
     return kind | None if arg.is_optional else kind  # type: ignore[operator]
 

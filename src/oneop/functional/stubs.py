@@ -58,6 +58,7 @@ _ATTRS = {
     "shape": "Sequence[int]",
     "data_type": "torch.dtype",
     "complex": "complex",
+    "scalar": "complex",
     "bytes": "bytes",
 }
 

@@ -190,6 +190,26 @@ ATTR_TYPES = (
         stub="bytes",
         records=("BytesAttr",),
     ),
+    AttrType(
+        schema="bool[]",
+        code=22,
+        name="list of bool",
+        ods="list[bool]",
+        cpp="std::vector<bool>",
+        annotation="list[bool]",
+        stub="Sequence[bool]",
+        records=("BoolArrayAttr",),
+    ),
+    AttrType(
+        schema="Scalar",
+        code=23,
+        name="scalar",
+        ods="scalar",
+        cpp="Scalar",
+        annotation="int | float | complex",
+        stub="complex",
+        records=("ScalarAttr",),
+    ),
 )
 BY_SCHEMA = {kind.schema: kind for kind in ATTR_TYPES}
 BY_NAME = {kind.name: kind for kind in ATTR_TYPES}

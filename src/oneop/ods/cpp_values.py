@@ -32,6 +32,7 @@ ZERO: dict[str, object] = {
     "string": "",
     "bytes": b"",
     "complex": 0j,
+    "scalar": 0,
     "data_type": None,
     "shape": (),
 }
@@ -56,7 +57,7 @@ def python_value(text: str, type: str) -> object:
     if text in _LIMITS:
         return _LIMITS[text]
     wrapped = re.fullmatch(
-        r"(?:static_cast<[\w:]+>|std::string|float|double|int|int32_t|int64_t|bool)\s*\((.*)\)", text
+        r"(?:static_cast<[\w:]+>|std::string|float|double|int|int32_t|int64_t|bool|Scalar)\s*\((.*)\)", text
     )
     if wrapped:
         return python_value(wrapped[1], type)
@@ -82,6 +83,8 @@ def python_value(text: str, type: str) -> object:
 
 def _as_type(value: object, type: str) -> object:
     assert isinstance(value, (bool, int, float))
+    if type == "scalar":
+        return value if not isinstance(value, int) or -(2**63) <= value < 2**63 else NotOfType("has more than 64 bits")
     if type == "bool":
         return bool(value) if value in (0, 1) else NotOfType("is no bool")
     if type in ("int32", "int64"):

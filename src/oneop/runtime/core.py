@@ -59,7 +59,7 @@ def _load_core() -> Any:
         try:
             module.set_traced_call(traced_call)
             module.set_schema_hook(_follow_schemas)
-            module.set_empty_list_hook(refuse_in_packages)
+            module.set_unstored_hook(refuse_in_packages)
             _apply_setting("cpu_fallback")
             _apply_setting("sync_kernels")
             done = 0

@@ -52,7 +52,12 @@ def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
                 if value is None and name in plan.optional:
                     attrs[plan.attrs.get(name, name)] = None
                     continue
-                if not _is_plain(value, *plan.kinds[name]) or (name in plan.complexes and not _is_finite(value)):
+                size = plan.sizes.get(name, 0)
+                if size and int in plan.kinds[name][0] and _is_plain(value, plan.kinds[name][0], 0):
+                    value = [value] * size  # one number for all
+                if not _is_plain(value, *plan.kinds[name]) or (size and len(value) != size):
+                    return _call_as_it_is(op, *inputs, **arguments)
+                if (name in plan.complexes or type(value) is complex) and not _is_finite(value):
                     return _call_as_it_is(op, *inputs, **arguments)
             elif name not in plan.others:
                 return _call_as_it_is(op, *inputs, **arguments)  # which says what the op takes
@@ -61,6 +66,11 @@ def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
             elif name in plan.bytes:
                 value = text_of_bytes(value)
             attrs[plan.attrs.get(name, name)] = value
+    for i, presence in plan.gaps.items():
+        value = positional[i]
+        if isinstance(value, (list, tuple)) and presence not in attrs and any([item is None for item in value]):
+            attrs[presence] = [item is not None for item in value]
+            positional[i] = [item for item in value if item is not None]
     for i, is_list in enumerate(plan.lists):
         value = positional[i]
         if is_list and value is None:
@@ -113,12 +123,16 @@ class TraceNames:
         self.positions = {name: i for i, name in enumerate(names[:count])}
         self.positions.update({arg["name"]: i for i, arg in enumerate(info["inputs"])})
         self.attrs = dict(zip((attr["name"] for attr in info["attrs"]), names[count:], strict=False))
+        #: Inputs that are lists with None in them: the attribute that says where.
+        self.gaps = {i: f"{arg['name']}_given" for i, arg in enumerate(info["inputs"]) if arg["has_gaps"]}
         self.dtype_lists = {attr["name"] for attr in info["attrs"] if attr["type"] == "list of dtype"}
         self.bytes = {attr["name"] for attr in info["attrs"] if attr["type"] == "bytes"}
         self.positional = [attr["name"] for attr in info["attrs"] if attr["is_positional"]]
         self.optional = {attr["name"] for attr in info["attrs"] if attr["is_optional"]}
         self.optional.update({self.attrs[name] for name in self.optional if name in self.attrs})
         self.complexes = {attr["name"] for attr in info["attrs"] if attr["type"] == "complex"}
+        self.sizes = {attr["name"]: attr["list_size"] for attr in info["attrs"] if attr["list_size"]}
+        self.sizes.update({self.attrs[name]: size for name, size in self.sizes.items() if name in self.attrs})
         self.returns_list = returns_list
         self.returns_nothing = not info["outputs"]
         self.kinds = {attr["name"]: _PLAIN[BY_NAME[attr["type"]].annotation] for attr in info["attrs"]}
@@ -140,6 +154,8 @@ _PLAIN: dict[str, tuple[tuple[type, ...], int]] = {
     "list[int]": ((int,), 1),
     "list[float]": ((float, int), 1),
     "list[str]": ((str,), 1),
+    "list[bool]": ((bool,), 1),
+    "int | float | complex": ((int, float, bool, complex), 0),
     "list[torch.dtype]": ((torch.dtype,), 1),
     "list[tuple[int, ...]]": ((int,), 2),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.errors import ArgumentError
-from oneop.testing.domain.grouping import group_tensors
+from oneop.testing.domain.grouping import fit_gaps, group_tensors
 from oneop.testing.domain.probe import DEFAULT, Choice, Domain, find_domain
 from oneop.testing.domain.reference_calls import bind_reference
 from oneop.testing.subject import Hints, Subject, subject_of
@@ -161,7 +161,8 @@ def make_case(
         tensors.append(
             TensorCase(shape=shape, dtype=dtype, layout=layout, fill=fill, seed=seed, lane=(i, count), bounds=bounds[i])
         )
-    return Case(subject=subject, counts=choice.counts, tensors=tuple(tensors), attrs=attrs, device=domain.device)
+    fitted = tuple(fit_gaps(subject, choice.counts, dict(attrs)).items())
+    return Case(subject=subject, counts=choice.counts, tensors=tuple(tensors), attrs=fitted, device=domain.device)
 
 
 def _bounds(subject: Subject, choice: Choice, shapes: Sequence[tuple[int, ...]]) -> list[tuple[float, float] | None]:

@@ -165,6 +165,14 @@ struct Call {
       case ONEOP_ATTR_LIST_DTYPE:
         List(attr, Numbers<int32_t>(value));
         break;
+      case ONEOP_ATTR_LIST_BOOL: {
+        std::vector<uint8_t> items;
+        for (int64_t item : Numbers<int64_t>(value)) {
+          items.push_back(item != 0);
+        }
+        List(attr, items);
+        break;
+      }
       case ONEOP_ATTR_LIST_FLOAT:
         List(attr, Numbers<float>(value));
         break;

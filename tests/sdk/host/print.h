@@ -52,6 +52,11 @@ inline std::string AttrText(const oneop_attr& a) {
     case ONEOP_ATTR_LIST_DTYPE:
       list(static_cast<const int32_t*>(data));
       break;
+    case ONEOP_ATTR_LIST_BOOL:
+      for (int64_t i = 0; i != a.value.list.count; ++i) {
+        out << (i ? "," : "") << static_cast<int>(static_cast<const uint8_t*>(data)[i]);
+      }
+      break;
     case ONEOP_ATTR_LIST_FLOAT:
       list(static_cast<const float*>(data));
       break;

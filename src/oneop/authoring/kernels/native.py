@@ -49,7 +49,7 @@ def compile_kernel(schema: Schema, function: Callable[..., Any], source: Source)
     ) -> int:
         constants = {name: attrs[name] for name in taken.attrs if name not in numbers}
         layout = tuple(tuple((len(shape), dtype) for shape, dtype in specs) for specs in (*inputs, *outputs))
-        key = (layout, tuple(constants.items()))
+        key = (layout, tuple((name, type(value), value) for name, value in constants.items()))  # 2 equals 2.0
         if key not in entries:
             entries[key] = _entry(schema, compiled, layout, numbers, constants, taken.attrs)
         return int(entries[key].address)

@@ -9,6 +9,7 @@ import torch
 
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
 from oneop.authoring.book import KernelPage, add_kernel, schema_of
+from oneop.authoring.gaps import with_gaps
 from oneop.authoring.kernels.numpy_dtypes import numpy_dtype
 from oneop.authoring.rules.dynamic import has_dynamic_outputs
 from oneop.authoring.schema import Schema
@@ -53,7 +54,11 @@ def register(
         )
     check_priority(name, priority, source)
     devices = _devices(name, device, language, source)
-    form, fields = LANGUAGES[language](schema, function, source)
+    if language == "numba" and any(arg.has_gaps for arg in schema.inputs):
+        raise RegistrationError(
+            f'op "{name}": numba kernels take no list with None in it\n  use language="numpy" or "torch"\n  at {source}'
+        )
+    form, fields = LANGUAGES[language](schema, with_gaps(schema, function), source)
     if (form == "native" or fields.get("takes_out")) and has_dynamic_outputs(name):
         raise RegistrationError(
             f'op "{name}": the size of an output depends on data, so a kernel must return it\n'
@@ -133,6 +138,7 @@ def _dtypes(schema: Schema, wanted: Dtypes, source: Source) -> tuple[dict[str, t
 
 
 def _predicate(schema: Schema, when: Callable[..., Any], source: Source) -> Callable[..., bool]:
+    when = with_gaps(schema, when)
     call = caller_of(when, taken_by(when, schema, "when", source, out=False).attrs)
     return lambda raw, attrs: bool(call(group(schema.inputs, raw), attrs))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oneop.authoring.binding import Source, caller_of, source_of, taken_by
+from oneop.authoring.gaps import with_gaps
 from oneop.authoring.schema import Schema
 from oneop.authoring.spec import RawSpec, group
 from oneop.errors import CheckError, RegistrationError, described
@@ -30,6 +31,7 @@ def from_function(schema: Schema, function: Callable[..., Any], caller: Source) 
             f'op "{schema.name}": flops is a function of shapes that counts, found {described(function)}\n  at {caller}'
         )
     source = source_of(function, caller)
+    function = with_gaps(schema, function)
     taken = taken_by(function, schema, "flops", source)
     names = (*taken.attrs, "out") if taken.out else taken.attrs
     return FlopsRule(function=caller_of(function, names), source=source, takes_out=taken.out)

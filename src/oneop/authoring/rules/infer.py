@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from oneop.authoring.binding import Source, caller_of, taken_by
+from oneop.authoring.gaps import with_gaps
 from oneop.authoring.rules import sbp
 from oneop.authoring.rules.einsum import parse_axes
 from oneop.authoring.rules.sbp_entries import BROADCAST, SbpRule, Signature, split
@@ -33,6 +34,7 @@ class InferRule:
 
 def from_function(schema: Schema, function: Callable[..., Any], source: Source) -> InferRule:
     """Return the rule of an author's function, which takes specs in place of tensors."""
+    function = with_gaps(schema, function)
     taken = taken_by(function, schema, "infer", source, out=False)
     return InferRule(function=caller_of(function, taken.attrs), source=source, attrs=taken.attrs)
 

@@ -83,7 +83,11 @@ enum {
   ONEOP_ATTR_LIST_STRING = 14,    /* list of oneop_span of char */
   ONEOP_ATTR_COMPLEX_DOUBLE = 18, /* list of two double */
   ONEOP_ATTR_BYTES = 20,          /* list of char */
-  ONEOP_ATTR_LIST_DOUBLE = 21     /* since 1.6: list of double */
+  ONEOP_ATTR_LIST_DOUBLE = 21,    /* since 1.6: list of double */
+  ONEOP_ATTR_LIST_BOOL = 22,      /* since 1.9: list of uint8_t, 0 or 1 */
+  /* Since 1.9. The type of a definition alone: its values, the default too, are of type INT64,
+   * DOUBLE, BOOL or COMPLEX_DOUBLE, which says of what kind the number is. */
+  ONEOP_ATTR_SCALAR = 23
 };
 
 /* what a callback returns, and oneop_status.kind */
@@ -498,6 +502,11 @@ typedef struct oneop_arg_def {
   /* Since 1.9, zero before; of an output. Bit i: its size along axis i depends on data. See
    * oneop_tensor.is_dynamic. */
   uint32_t dynamic_axes;
+  /* Since 1.9: callers may leave out items of this list. The frame has those that are
+   * given; the attribute `<name>_given`, a list of bool, says at which places they stand. Empty:
+   * all are given. */
+  int32_t has_gaps;
+  int32_t reserved;
 } oneop_arg_def;
 
 /* oneop_attr_def.flags */
@@ -513,6 +522,8 @@ typedef struct oneop_attr_def {
   uint32_t flags; /* since 1.5, zero before */
   const char* name;
   oneop_attr default_value;
+  int32_t list_size; /* since 1.9: the length that a list must have; 0: any */
+  int32_t reserved;
 } oneop_attr_def;
 
 typedef int32_t (*oneop_infer_fn)(void* self, oneop_frame* frame, oneop_status* status);

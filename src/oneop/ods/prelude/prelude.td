@@ -160,6 +160,7 @@ def SI32ArrayAttr : TypedArrayAttrBase<SI32Attr, "32-bit integers">;
 def SI64ArrayAttr : TypedArrayAttrBase<SI64Attr, "64-bit integers">;
 def F32ArrayAttr : TypedArrayAttrBase<F32Attr, "32-bit floats">;
 def F64ArrayAttr : TypedArrayAttrBase<F64Attr, "64-bit floats">;
+def BoolArrayAttr : TypedArrayAttrBase<BoolAttr, "bools">;
 def StrArrayAttr : TypedArrayAttrBase<StrAttr, "strings">;
 def ShapeAttr : Attr<"shape">;
 def ShapeArrayAttr : TypedArrayAttrBase<ShapeAttr, "shapes">;
@@ -167,6 +168,7 @@ def OneFlow_DataType : Attr<"data type">;
 def DTArrayAttr : TypedArrayAttrBase<OneFlow_DataType, "data types">;
 def ComplexDoubleAttr : Attr<"complex number">;
 def BytesAttr : Attr<"bytes">;
+def ScalarAttr : Attr<"number of any kind">;
 def OneFlow_MemoryFormat : Attr<"memory format">;
 
 // --- Ops -------------------------------------------------------------------------------------------------------------

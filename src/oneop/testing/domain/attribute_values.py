@@ -23,6 +23,7 @@ from oneop.testing.subject import Subject
 #: Values that no op means to take. One that takes them does not check the attribute.
 ABSURD: dict[str, Any] = {"int32": -1000003, "int64": -1000003, "float": math.nan, "double": math.nan}
 ABSURD |= {"list of int32": [-1000003], "list of int64": [-1000003], "shape": (-1000003,), "string": "no such value"}
+ABSURD["scalar"] = math.nan
 
 _MOST_WORDS = 12
 _DOUBTFUL_DTYPES = (torch.int32, torch.int8, torch.float16)  # an op may take them or not
@@ -43,13 +44,24 @@ def values_of(attr: AttrDef) -> list[Any]:
         "list of int32": [[1], [0], [1, 2], [-1], [0, 2]],
         "list of int64": [[1], [0], [1, 2], [-1], [0, 2]],
         "list of float": [[0.5], [0.5, 2.0]],
+        "list of double": [[0.5], [0.5, 2.0]],
+        "list of bool": [[True], [True, False], [False], [False, True]],
         "list of dtype": [[torch.float32]],
         "list of shape": [[(2, 3)]],
         "list of string": [] if attr.has_default else [["a"]],
         "complex": [0.5 + 0.25j],
         "bytes": [] if attr.has_default else [b""],
+        "scalar": [2, 0.5, 2.0, True, 0, -1, -0.25],
     }
-    return by_type.get(attr.type, []) + [None] * attr.is_optional
+    return _fitted(attr, by_type.get(attr.type, [])) + [None] * attr.is_optional
+
+
+def _fitted(attr: AttrDef, values: Sequence[Any]) -> list[Any]:
+    """Return lists of the length that the attribute asks for: the items of each, again and again."""
+    if not attr.list_size:
+        return list(values)
+    fitted = [[items[i % len(items)] for i in range(attr.list_size)] for items in values if items]
+    return list({repr(items): items for items in fitted}.values())
 
 
 def extremes_of(attr: AttrDef) -> list[Any]:
@@ -63,8 +75,11 @@ def extremes_of(attr: AttrDef) -> list[Any]:
         "list of int32": [[], [0], [-1]],
         "list of int64": [[], [0], [-1]],
         "list of float": [[], [0.0]],
+        "list of double": [[], [0.0]],
+        "list of bool": [[], [False]],
+        "scalar": [0, -1, 0.0, math.nan, math.inf, False, 1j],
     }
-    return by_type.get(attr.type, [])
+    return _fitted(attr, by_type.get(attr.type, []))
 
 
 def words_of(subject: Subject) -> list[str]:
@@ -105,6 +120,8 @@ def believed_values(
     words = words_of(subject) if attr.type == "string" else []
     accepted = [value for value in {repr(value): value for value in [*values, *words]}.values() if takes(value)]
     absurd = ABSURD.get(attr.type)
+    if attr.list_size and absurd is not None:
+        absurd = _fitted(attr, [absurd])[0]
     is_checked = absurd is not None and not takes(absurd)
     doubtful = [value for value in accepted if value in words or not (is_checked or is_harmless(value))]
     if not doubtful:
@@ -141,7 +158,7 @@ def _is_right(
         if not _is_finite(call()):
             return False
         if subject.hints.reference is None:
-            return attr.type in ("float", "double", "string")
+            return attr.type in ("float", "double", "string", "scalar")
         counts, tensors, attrs = sample
         copies = [tensor.clone() for tensor in tensors]
         return _is_finite(bind_reference(subject, counts, copies, {**attrs, attr.name: value})())

@@ -16,7 +16,7 @@ from oneop.model.dtypes import DTYPES
 from oneop.registry import AttrDef, KernelDef
 from oneop.runtime.core import core
 from oneop.testing.domain.attribute_values import believed_values, values_of
-from oneop.testing.domain.grouping import group_tensors
+from oneop.testing.domain.grouping import fit_gaps, group_tensors
 from oneop.testing.domain.templates import Shape, Template, find_templates
 from oneop.testing.subject import Subject
 from oneop.testing.values import TensorCase
@@ -126,7 +126,7 @@ class _Probe:
         extra = {} if tensors else {"device": "meta"}
         try:
             grouped = group_tensors(self.subject, counts, tensors)
-            results = self.subject.infer(grouped, {**attrs, **extra})
+            results = self.subject.infer(grouped, {**fit_gaps(self.subject, counts, attrs), **extra})
         except Exception as error:
             self.refusal = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             return None
@@ -240,7 +240,8 @@ class _Probe:
 
         def call(value: Any) -> Callable[[], Any]:
             inputs = group_tensors(self.subject, counts, [tensor.clone() for tensor in tensors])
-            return functools.partial(self.subject.call, *inputs, **{**base, attr.name: value})
+            values = fit_gaps(self.subject, counts, {**base, attr.name: value})
+            return functools.partial(self.subject.call, *inputs, **values)
 
         sample = (counts, tensors, base)
         return believed_values(self.subject, attr, values, takes=takes, call=call, sample=sample)

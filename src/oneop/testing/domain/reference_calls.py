@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from oneop.testing.domain.grouping import group_tensors
+from oneop.testing.domain.grouping import fill_gaps, fit_gaps, group_tensors
 from oneop.testing.subject import Subject
 
 
@@ -23,11 +23,17 @@ def bind_reference(
     function = subject.hints.reference
     assert function is not None
     inputs = group_tensors(subject, counts, tensors)
+    attrs = fit_gaps(subject, counts, attrs)
+    gaps = {f"{arg.name}_given" for arg in subject.op.inputs if arg.has_gaps}
     values = subject.torch_args(inputs, attrs)[len(subject.op.inputs) :]
     dtypes = {attr.name for attr in subject.op.attrs if attr.type == "dtype"}
     known = dict(zip((attr.name for attr in subject.op.attrs), values, strict=False))
-    passed = {name: value for name, value in known.items() if _passes(function, name, value, name in attrs, dtypes)}
-    return functools.partial(function, *inputs, **passed)
+    passed = {
+        name: value
+        for name, value in known.items()
+        if name not in gaps and _passes(function, name, value, name in attrs, dtypes)
+    }
+    return functools.partial(function, *fill_gaps(subject, inputs, attrs), **passed)
 
 
 def _passes(function: Callable[..., Any], name: str, value: Any, is_given: bool, dtypes: set[str]) -> bool:

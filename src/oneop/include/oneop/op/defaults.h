@@ -44,11 +44,13 @@ constexpr DtypeName kDtypes[] = {
 // the type cannot hold: no value is ever cut off or replaced by the nearest one.
 class DefaultReader {
  public:
-  explicit DefaultReader(std::string_view text) : cursor_{text} {}
+  // `list_size`: of a list of numbers for which one literal stands, 0 where it does not.
+  explicit DefaultReader(std::string_view text, int list_size = 0)
+      : cursor_{text}, list_size_(list_size) {}
 
   ONEOP_COLD bool Read(int type, oneop_attr* attr) {
     attr->type = type;
-    return Value(type, attr) && AtEnd();
+    return (type == ONEOP_ATTR_SCALAR ? Number(attr) : Value(type, attr)) && AtEnd();
   }
   // After Read() was false; the name of the type follows.
   const char* problem() const {
@@ -98,19 +100,38 @@ class DefaultReader {
         return List<double>(&attr->value.list,
                             [this](double* to) { return Real(ONEOP_ATTR_DOUBLE, to); });
       case ONEOP_ATTR_LIST_DTYPE:
+        list_size_ = 0;
         return List<int32_t>(&attr->value.list, [this](int32_t* to) {
           int64_t wide = 0;
           const bool is_read = Dtype(&wide);
           *to = static_cast<int32_t>(wide);
           return is_read;
         });
+      case ONEOP_ATTR_LIST_BOOL:
+        return List<uint8_t>(&attr->value.list, [this](uint8_t* to) {
+          *to = cursor_.Take("True") ? 1 : 0;
+          return *to == 1 || cursor_.Take("False");
+        });
       case ONEOP_ATTR_LIST_STRING:
+        list_size_ = 0;
         return List<oneop_span>(&attr->value.list, [this](oneop_span* to) { return Text(to); });
       default:  // of shapes in a list, complex numbers and bytes no default can be written
         return false;
     }
   }
 
+  // A literal of a scalar says its kind: True, 2 or 2.0.
+  ONEOP_COLD bool Number(oneop_attr* attr) {
+    const size_t begin = cursor_.at;
+    for (const int kind : {ONEOP_ATTR_BOOL, ONEOP_ATTR_INT64, ONEOP_ATTR_DOUBLE}) {
+      cursor_.at = begin;
+      attr->type = kind;
+      if (is_too_large_ || (Value(kind, attr) && AtEnd())) {
+        return !is_too_large_;
+      }
+    }
+    return false;
+  }
   // Not part of a longer word, such as 2x.
   bool EndsHere() const {
     return !Cursor::IsLetter(cursor_.Next()) && !Cursor::IsDigit(cursor_.Next()) &&
@@ -179,7 +200,17 @@ class DefaultReader {
     constexpr int kMostElements = 64;
     const bool is_tuple = cursor_.Take("(");
     if (!is_tuple && !cursor_.Take("[")) {
-      return false;
+      T value{};
+      if (list_size_ == 0 || !read(&value)) {
+        return false;
+      }
+      auto* items =
+          static_cast<T*>(sdk::library.arena.Allocate(sizeof(T) * static_cast<size_t>(list_size_)));
+      for (int i = 0; i < list_size_; ++i) {
+        items[i] = value;
+      }
+      *to = {items, list_size_};
+      return true;
     }
     const std::string_view closing = is_tuple ? ")" : "]";
     T values[kMostElements];
@@ -200,6 +231,7 @@ class DefaultReader {
   }
 
   Cursor cursor_;
+  int list_size_;
   bool is_too_large_ = false;
 };
 

@@ -26,7 +26,8 @@ ONEOP_COLD inline OpRecord* NewExtension(const Schema* schema, Place place) {
 ONEOP_COLD inline bool HaveSameArguments(const Schema& a, const Schema& b) {
   const auto same = [](const TensorArg& x, const TensorArg& y) {
     return x.name == y.name && x.count == y.count && x.count_is_minimum == y.count_is_minimum &&
-           x.is_optional == y.is_optional && x.is_mutable == y.is_mutable;
+           x.is_optional == y.is_optional && x.has_gaps == y.has_gaps &&
+           x.is_mutable == y.is_mutable;
   };
   bool are_same =
       a.num_inputs == b.num_inputs && a.num_outputs == b.num_outputs && a.num_attrs == b.num_attrs;
@@ -38,7 +39,8 @@ ONEOP_COLD inline bool HaveSameArguments(const Schema& a, const Schema& b) {
   }
   for (int i = 0; are_same && i < a.num_attrs; ++i) {
     are_same = a.attrs[i].name == b.attrs[i].name && a.attrs[i].type == b.attrs[i].type &&
-               a.attrs[i].is_optional == b.attrs[i].is_optional;
+               a.attrs[i].is_optional == b.attrs[i].is_optional &&
+               a.attrs[i].list_size == b.attrs[i].list_size;
   }
   return are_same;
 }

@@ -196,6 +196,7 @@ class GradientParser : GradientNames {
     };
     const bool is_integer = from >= ONEOP_ATTR_INT32 && from <= ONEOP_ATTR_BOOL;
     return from == to || (is_real(from) && is_real(to)) ||
+           (to == ONEOP_ATTR_SCALAR && (is_integer || is_real(from))) ||
            (is_integer && to >= ONEOP_ATTR_INT32 && to <= ONEOP_ATTR_DOUBLE);
   }
   ONEOP_COLD bool AttrArgument(const oneop_attr_def& attr, std::string_view text, GradStep* step) {
@@ -212,7 +213,8 @@ class GradientParser : GradientNames {
       }
     } else if (takes_none && text == "None") {
       value.literal.type = ONEOP_ATTR_NONE;
-    } else if (DefaultReader reader(text); !reader.Read(attr.type, &value.literal)) {
+    } else if (DefaultReader reader(text, attr.list_size);
+               !reader.Read(attr.type, &value.literal)) {
       if (reader.is_too_large()) {
         return Fail(text, {text, reader.problem(), AttrTypeText(attr.type), ", that of \"",
                            attr.name, "\" of the called op"});

@@ -32,6 +32,7 @@ class SchemaParser {
       return Fail("expected nothing after the outputs; several outputs stand in brackets", Here());
     }
     CheckNames();
+    CheckDevice();
     return schema_;
   }
 
@@ -76,10 +77,7 @@ class SchemaParser {
   constexpr bool Argument(bool after_star) {
     const std::string_view part = Here();
     if (part.substr(0, 6) == "Tensor") {
-      if (after_star) {
-        return Refuse("an input comes before the *", part);
-      }
-      if (schema_.num_attrs != 0) {
+      if (schema_.num_attrs != 0 && (!after_star || schema_.attrs[0].is_positional)) {
         return Refuse("an input comes before the attributes", part);
       }
       if (schema_.num_inputs == kMostArguments) {
@@ -88,6 +86,13 @@ class SchemaParser {
       const int number = schema_.num_inputs;
       return Tensor(&schema_.inputs[schema_.num_inputs++],
                     number < kNumNames ? kInputNames[number] : std::string_view());
+    }
+    if (part.substr(0, 6) == "Device") {
+      schema_.has_device = true;
+      schema_.culprit = part;
+      const bool is_right = cursor_.Take("Device?") && cursor_.Word() == "device" &&
+                            cursor_.Take("=") && cursor_.Take("None");
+      return is_right || Refuse("a device is written Device? device=None", part);
     }
     if (schema_.num_attrs == kMostArguments) {
       return Refuse("a schema has at most 16 attributes", part);
@@ -99,9 +104,10 @@ class SchemaParser {
   constexpr bool HasPlace(std::string_view part) {
     const int at = schema_.num_attrs - 1;
     const AttrArg& attr = schema_.attrs[at];
-    const bool may_be_left_out =
-        at > 0 ? schema_.attrs[at - 1].has_default
-               : schema_.num_inputs > 0 && schema_.inputs[schema_.num_inputs - 1].is_optional;
+    const bool may_be_left_out = at > 0 ? schema_.attrs[at - 1].has_default
+                                        : schema_.num_inputs > 0 &&
+                                              schema_.inputs[schema_.num_inputs - 1].is_optional &&
+                                              !schema_.inputs[schema_.num_inputs - 1].has_gaps;
     return !attr.is_positional || attr.has_default || !may_be_left_out ||
            Refuse("it has no default and comes after an argument that has one; put a * before it",
                   part);
@@ -126,17 +132,23 @@ class SchemaParser {
         return Refuse(forms, part);
       }
     }
+    const bool has_mark = cursor_.Next() == '?';
+    cursor_.Take(has_mark ? "?" : "");
     if (cursor_.Next() == '[') {
       cursor_.Take("[");
       const int count = cursor_.Number();
+      if (has_mark && (count >= 0 || arg->is_mutable)) {
+        return Refuse("a list of which items may be None is Tensor?[]", part);
+      }
+      arg->has_gaps = has_mark;
       arg->count = count < 0 ? 1 : count;
       arg->count_is_minimum = cursor_.Take("+") || count < 0;
       if (count > kMostTensors || !cursor_.Take("]")) {
         return Refuse(count > kMostTensors ? "at most 65536 tensors are possible" : forms, part);
       }
     }
-    arg->is_optional = cursor_.Next() == '?';
-    cursor_.Take(arg->is_optional ? "?" : "");
+    arg->is_optional = has_mark || cursor_.Next() == '?';
+    cursor_.Take(cursor_.Next() == '?' && !has_mark ? "?" : "");
     arg->name = cursor_.Word();
     if (cursor_.Take("=")) {
       arg->is_optional = true;
@@ -153,18 +165,26 @@ class SchemaParser {
     if (cursor_.Word().empty()) {
       return Refuse("expected a type and a name, such as float alpha=0.01", part);
     }
+    const std::string_view item = cursor_.text.substr(begin, cursor_.at - begin);
     if (cursor_.Next() == '[') {
       cursor_.Take("[");
-      cursor_.Number();
+      const int size = cursor_.Number();
       if (!cursor_.Take("]")) {
         return Refuse("expected a type and a name, such as float alpha=0.01", part);
       }
+      if (size == 0 || size > kMostTensors) {
+        return Refuse("a list of a fixed length has 1 to 65536 items", part);
+      }
+      attr->list_size = size < 0 ? 0 : size;
     }
     const std::string_view word = cursor_.text.substr(begin, cursor_.at - begin);
     attr->is_optional = cursor_.Next() == '?';
     cursor_.Take(attr->is_optional ? "?" : "");
     for (const AttrTypeName& known : kAttrTypes) {
-      attr->type = known.name == word ? known.type : attr->type;
+      const bool is_fixed = attr->list_size > 0 && known.name.size() == item.size() + 2 &&
+                            known.name.substr(0, item.size()) == item &&
+                            known.name.substr(item.size()) == "[]";
+      attr->type = known.name == word || is_fixed ? known.type : attr->type;
     }
     if (attr->type == 0) {
       return Refuse("there is no such type of attributes", word);
@@ -203,6 +223,9 @@ class SchemaParser {
       if (!Tensor(arg, number < kNumNames ? kOutputNames[number] : std::string_view())) {
         return false;
       }
+      if (arg->has_gaps) {
+        return Refuse("a list of results has no items that are None", part);
+      }
       if (arg->is_mutable) {
         return Refuse("an op that changes an input in place returns nothing for it; write -> ()",
                       part);
@@ -230,6 +253,15 @@ class SchemaParser {
         if (NameOf(i) == NameOf(k)) {
           Fail("two arguments have the same name", NameOf(i));
         }
+      }
+    }
+  }
+
+  // Every op that may be called without tensors has it.
+  constexpr void CheckDevice() {
+    for (int i = 0; schema_.has_device && i < schema_.num_inputs; ++i) {
+      if (!schema_.inputs[i].is_optional) {
+        Fail("the inputs say where it runs; a device is for ops without inputs", schema_.culprit);
       }
     }
   }

@@ -67,6 +67,8 @@ ONEOP_COLD inline const oneop_arg_def* NewArg(const TensorArg& arg) {
                            arg.is_optional ? 1 : 0,
                            sdk::library.arena.CopyText(arg.name),
                            0,
+                           0,
+                           arg.has_gaps ? 1 : 0,
                            0};
 }
 
@@ -87,13 +89,26 @@ ONEOP_COLD inline void AddAttr(OpRecord* record, const AttrArg& arg) {
   attr->has_default = arg.has_default ? 1 : 0;
   attr->flags = (arg.is_optional ? ONEOP_ATTRDEF_OPTIONAL : 0) |
                 (arg.is_positional ? ONEOP_ATTRDEF_POSITIONAL : 0);
+  attr->list_size = arg.list_size;
   attr->default_value.name = attr->name;
   const bool is_none = arg.is_optional && arg.default_text == "None";  // ONEOP_ATTR_NONE is zero
-  DefaultReader reader(arg.default_text);
+  DefaultReader reader(arg.default_text, arg.list_size);
   if (arg.has_default && !is_none && !reader.Read(arg.type, &attr->default_value)) {
     record->Mistake({"cannot read its schema", Pointed(record->schema->text, arg.default_text),
                      "\n  ", arg.default_text, reader.problem(), AttrTypeText(arg.type)});
   }
+  record->attrs.Add(attr);
+}
+
+// Which items of a list are given: all, unless a call says otherwise.
+ONEOP_COLD inline void AddGapAttr(OpRecord* record, const TensorArg& arg) {
+  auto* attr = new oneop_attr_def{};
+  attr->size = sizeof *attr;
+  attr->type = ONEOP_ATTR_LIST_BOOL;
+  attr->name = sdk::library.arena.Join({arg.name, "_given"});
+  attr->has_default = 1;
+  attr->default_value.name = attr->name;
+  attr->default_value.type = ONEOP_ATTR_LIST_BOOL;
   record->attrs.Add(attr);
 }
 
@@ -128,6 +143,11 @@ ONEOP_COLD inline OpRecord* DescribeOp(const Schema* schema, Place place) {
   for (int i = 0; i < schema->num_attrs; ++i) {
     AddAttr(record, schema->attrs[i]);
   }
+  for (int i = 0; i < schema->num_inputs; ++i) {
+    if (schema->inputs[i].has_gaps) {
+      AddGapAttr(record, schema->inputs[i]);
+    }
+  }
   oneop_op_def& def = record->def;
   def.size = sizeof def;
   def.name = sdk::library.arena.CopyText(schema->name);
@@ -135,7 +155,7 @@ ONEOP_COLD inline OpRecord* DescribeOp(const Schema* schema, Place place) {
   def.line = place.line;
   def.num_inputs = schema->num_inputs;
   def.num_outputs = schema->num_outputs;
-  def.num_attrs = schema->num_attrs;
+  def.num_attrs = record->attrs.count;
   def.inputs = reinterpret_cast<const oneop_arg_def* const*>(record->inputs.data);
   def.outputs = reinterpret_cast<const oneop_arg_def* const*>(record->outputs.data);
   def.attrs = reinterpret_cast<const oneop_attr_def* const*>(record->attrs.data);

@@ -24,6 +24,7 @@ struct TensorArg {
   bool count_is_minimum = false;
   bool is_optional = false;
   bool is_mutable = false;
+  bool has_gaps = false;  // Tensor?[]: items may be None
 
   constexpr bool is_plain() const { return count == 1 && !count_is_minimum && !is_optional; }
 };
@@ -34,6 +35,7 @@ struct AttrArg {
   bool is_optional = false;    // the value may be None: std::optional for functors
   bool is_positional = false;  // calls may give it by position, after the inputs
   bool has_default = false;
+  int list_size = 0;  // the length that a list must have; 0: any
   std::string_view default_text;
 };
 
@@ -46,6 +48,7 @@ struct Schema {
   int num_inputs = 0;
   int num_outputs = 0;
   int num_attrs = 0;
+  bool has_device = false;        // `Device? device=None` is written out
   const char* problem = nullptr;  // null: the schema is right
   std::string_view culprit;       // the part of the text that the problem is about
 
@@ -95,6 +98,8 @@ constexpr AttrTypeName kAttrTypes[] = {
     {"str[]", ONEOP_ATTR_LIST_STRING},
     {"complex", ONEOP_ATTR_COMPLEX_DOUBLE},
     {"bytes", ONEOP_ATTR_BYTES},
+    {"bool[]", ONEOP_ATTR_LIST_BOOL},
+    {"Scalar", ONEOP_ATTR_SCALAR},
     {"ScalarType", ONEOP_ATTR_DTYPE},
     {"ScalarType[]", ONEOP_ATTR_LIST_DTYPE},
     {"int64", ONEOP_ATTR_INT64},
@@ -105,7 +110,7 @@ constexpr AttrTypeName kAttrTypes[] = {
     {"string", ONEOP_ATTR_STRING},
     {"string[]", ONEOP_ATTR_LIST_STRING},
 };
-constexpr int kNumAttrTypeNames = 16;  // those of messages
+constexpr int kNumAttrTypeNames = 19;  // those of messages
 
 constexpr std::string_view kInputNames[] = {"input0", "input1", "input2", "input3",
                                             "input4", "input5", "input6", "input7"};

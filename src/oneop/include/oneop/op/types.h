@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "oneflow/core/common/scalar.h"
 #include "oneflow/core/framework/attr_value.h"
 #include "oneop/op/math/half.h"
 #include "oneop/op/math/number.h"
@@ -161,6 +162,8 @@ ONEOP_OP_ATTR(ONEOP_ATTR_SHAPE, List<int64_t>, (List<int64_t> ONEOP_OP_LIST(int6
 ONEOP_OP_ATTR(ONEOP_ATTR_LIST_INT64, List<int64_t>, (List<int64_t> ONEOP_OP_LIST(int64_t)))
 ONEOP_OP_ATTR(ONEOP_ATTR_LIST_INT32, List<int32_t>, (List<int32_t> ONEOP_OP_LIST(int32_t)))
 ONEOP_OP_ATTR(ONEOP_ATTR_LIST_FLOAT, List<float>, (List<float> ONEOP_OP_LIST(float)))
+ONEOP_OP_ATTR(ONEOP_ATTR_LIST_BOOL, List<bool>, (List<bool> ONEOP_OP_LIST(bool)))
+ONEOP_OP_ATTR(ONEOP_ATTR_SCALAR, Scalar, sdk::AttrTraits<Scalar>::Get(attr))
 ONEOP_OP_ATTR(ONEOP_ATTR_LIST_DOUBLE, List<double>, (List<double> ONEOP_OP_LIST(double)))
 #undef ONEOP_OP_LIST
 #undef ONEOP_OP_ATTR

@@ -220,6 +220,12 @@ class DerivedFunctor {
         return param == ONEOP_TYPE_SHAPE_LIST;
       case ONEOP_ATTR_LIST_STRING:
         return param == ONEOP_TYPE_STRING_LIST;
+      case ONEOP_ATTR_LIST_BOOL:
+        return param == ONEOP_TYPE_BOOL_LIST;
+      case ONEOP_ATTR_SCALAR:
+        return param == ONEOP_TYPE_SCALAR || param == ONEOP_TYPE_INT64 ||
+               param == ONEOP_TYPE_INT32 || param == ONEOP_TYPE_BOOL ||
+               param == ONEOP_TYPE_DOUBLE || param == ONEOP_TYPE_FLOAT;
       default:
         return false;
     }
@@ -307,6 +313,10 @@ class DerivedFunctor {
         return Put<std::vector<oneflow::Shape>>(attr, value, attrs);
       case ONEOP_ATTR_LIST_STRING:
         return Put<std::vector<std::string>>(attr, value, attrs);
+      case ONEOP_ATTR_LIST_BOOL:
+        return Put<std::vector<bool>>(attr, value, attrs);
+      case ONEOP_ATTR_SCALAR:
+        return Put<oneflow::Scalar>(attr, value, attrs);
       default:
         ThrowText(ONEOP_ERROR_TYPE, {"attribute \"", attr.name,
                                      "\" has a type that no function can give; write a functor"});

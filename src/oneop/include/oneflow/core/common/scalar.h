@@ -5,6 +5,13 @@
 #include <complex>
 
 #include "oneflow/core/common/error.h"
+#include "oneflow/core/framework/attr_value.h"
+
+#if defined(__CUDACC__)
+#define ONEOP_SCALAR_FN __host__ __device__
+#else
+#define ONEOP_SCALAR_FN
+#endif
 
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
@@ -39,26 +46,34 @@ class Scalar {
     value_.value.c[1] = static_cast<double>(value.imag());
   }
   explicit Scalar(const oneop_value& value) : value_(value) {}
+  static Scalar OneopComplex(double real, double imag) {
+    oneop_value value{};
+    value.kind = ONEOP_VALUE_COMPLEX;
+    value.value.c[0] = real;
+    value.value.c[1] = imag;
+    return Scalar(value);
+  }
 
-  bool IsBool() const { return value_.kind == ONEOP_VALUE_BOOL; }
-  bool IsIntegral() const { return value_.kind == ONEOP_VALUE_INT || IsBool(); }
-  bool IsFloatingPoint() const { return value_.kind == ONEOP_VALUE_FLOAT; }
-  bool IsComplex() const { return value_.kind == ONEOP_VALUE_COMPLEX; }
+  ONEOP_SCALAR_FN bool IsBool() const { return value_.kind == ONEOP_VALUE_BOOL; }
+  ONEOP_SCALAR_FN bool IsIntegral() const { return value_.kind == ONEOP_VALUE_INT || IsBool(); }
+  ONEOP_SCALAR_FN bool IsFloatingPoint() const { return value_.kind == ONEOP_VALUE_FLOAT; }
+  ONEOP_SCALAR_FN bool IsComplex() const { return value_.kind == ONEOP_VALUE_COMPLEX; }
+  // A number type gets the real part; std::complex gets both.
   template <class T>
-  T As() const {
+  ONEOP_SCALAR_FN T As() const {
     if constexpr (::oneop::sdk::IsComplexType<T>::value) {
       using R = typename T::value_type;
       return IsComplex() ? T(static_cast<R>(value_.value.c[0]), static_cast<R>(value_.value.c[1]))
-                         : T(IsFloatingPoint() ? static_cast<R>(value_.value.f)
-                                               : static_cast<R>(value_.value.i));
-    } else if (IsComplex()) {
-      return static_cast<T>(value_.value.c[0]);
+                         : T(As<R>(), R(0));
     } else {
+      if (IsComplex()) {
+        return static_cast<T>(value_.value.c[0]);
+      }
       return IsFloatingPoint() ? static_cast<T>(value_.value.f) : static_cast<T>(value_.value.i);
     }
   }
   template <class T>
-  T Value() const {
+  ONEOP_SCALAR_FN T Value() const {
     return As<T>();
   }
   // Whole where both are, as in C++.
@@ -96,5 +111,54 @@ class Scalar {
 };
 
 }  // namespace oneflow ONEOP_HIDDEN
+
+namespace oneop ONEOP_HIDDEN {
+
+using oneflow::Scalar;
+
+namespace sdk {
+
+// The value of the ABI has the type of the number; only a definition says that it is a scalar.
+template <>
+struct AttrTraits<oneflow::Scalar> {
+  static constexpr AttrType kType = oneflow::kAtScalar;
+  static oneflow::Scalar Get(const oneop_attr& attr) {
+    switch (attr.type) {
+      case ONEOP_ATTR_BOOL:
+        return oneflow::Scalar(attr.value.i != 0);
+      case ONEOP_ATTR_DOUBLE:
+        return oneflow::Scalar(attr.value.f);
+      case ONEOP_ATTR_COMPLEX_DOUBLE: {
+        const auto* parts = static_cast<const double*>(attr.value.list.data);
+        return oneflow::Scalar::OneopComplex(parts[0], parts[1]);
+      }
+      default:
+        return oneflow::Scalar(attr.value.i);
+    }
+  }
+  static void Put(oneop_attr* attr, const oneflow::Scalar& scalar, Arena* arena) {
+    const oneop_value& value = scalar.OneopValue();
+    if (scalar.IsComplex()) {
+      attr->type = ONEOP_ATTR_COMPLEX_DOUBLE;
+      attr->value.list = {arena->Copy(value.value.c, sizeof value.value.c), 2};
+    } else if (scalar.IsFloatingPoint()) {
+      attr->type = ONEOP_ATTR_DOUBLE;
+      attr->value.f = value.value.f;
+    } else {
+      attr->type = scalar.IsBool() ? ONEOP_ATTR_BOOL : ONEOP_ATTR_INT64;
+      attr->value.i = value.value.i;
+    }
+  }
+};
+template <>
+struct TakesType<oneflow::Scalar> {
+  static bool Is(int32_t type) {
+    return type == ONEOP_ATTR_INT64 || type == ONEOP_ATTR_DOUBLE || type == ONEOP_ATTR_BOOL ||
+           type == ONEOP_ATTR_COMPLEX_DOUBLE;
+  }
+};
+
+}  // namespace sdk
+}  // namespace oneop ONEOP_HIDDEN
 
 #endif  // ONEFLOW_CORE_COMMON_SCALAR_H_

@@ -31,6 +31,8 @@ enum AttrType : int32_t {
   kAtComplexDouble = ONEOP_ATTR_COMPLEX_DOUBLE,
   kAtBytes = ONEOP_ATTR_BYTES,
   kAtListDouble = ONEOP_ATTR_LIST_DOUBLE,
+  kAtListBool = ONEOP_ATTR_LIST_BOOL,
+  kAtScalar = ONEOP_ATTR_SCALAR,
 };
 using UserOpAttrType = AttrType;
 
@@ -56,9 +58,11 @@ inline const char* OneopEnumName(AttrType type) {
                                            "std::complex<double>",
                                            "MemoryFormat",
                                            "std::vector<char>",
-                                           "std::vector<double>"};
+                                           "std::vector<double>",
+                                           "std::vector<bool>",
+                                           "Scalar"};
   const int32_t code = type;
-  return kNames[code >= 0 && code <= kAtListDouble ? code : 0];
+  return kNames[code >= 0 && code <= kAtScalar ? code : 0];
 }
 
 }  // namespace oneflow ONEOP_HIDDEN
@@ -187,6 +191,27 @@ struct AttrTraits<std::vector<E>> {
   }
 };
 
+// It has no memory of bools to point to.
+template <>
+struct AttrTraits<std::vector<bool>> {
+  static constexpr AttrType kType = oneflow::kAtListBool;
+  static std::vector<bool> Get(const oneop_attr& attr) {
+    const auto* items = static_cast<const uint8_t*>(attr.value.list.data);
+    std::vector<bool> values;
+    for (int64_t i = 0; i != attr.value.list.count; ++i) {
+      values.push_back(items[i] != 0);
+    }
+    return values;
+  }
+  static void Put(oneop_attr* attr, const std::vector<bool>& values, Arena* arena) {
+    auto* items = static_cast<uint8_t*>(arena->Allocate(values.size()));
+    for (size_t i = 0; i != values.size(); ++i) {
+      items[i] = values[i] ? 1 : 0;
+    }
+    attr->value.list = {items, static_cast<int64_t>(values.size())};
+  }
+};
+
 template <class T>
 struct AttrTraits<std::optional<T>> {
   static constexpr AttrType kType = AttrTraits<T>::kType;
@@ -209,9 +234,16 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 
 // Whether a value of the ABI can be read as a T.
 template <class T>
+struct TakesType {
+  static bool Is(int32_t type) { return type == AttrTraits<T>::kType; }
+};
+template <class T>
+struct TakesType<std::optional<T>> {
+  static bool Is(int32_t type) { return type == ONEOP_ATTR_NONE || TakesType<T>::Is(type); }
+};
+template <class T>
 bool IsAttrOf(const oneop_attr& attr) {
-  return attr.type == AttrTraits<T>::kType ||
-         (IsOptional<T>::value && attr.type == ONEOP_ATTR_NONE);
+  return TakesType<T>::Is(attr.type);
 }
 
 // The type under which a value that an author writes is kept: a literal is a string, an enum stays
@@ -239,6 +271,12 @@ inline void ConvertNumber(oneop_attr* attr, AttrType declared) {
   const auto is_float = [](int32_t type) {
     return type == oneflow::kAtFloat || type == oneflow::kAtDouble;
   };
+  if (declared == oneflow::kAtScalar) {  // a number keeps its kind
+    attr->type = attr->type == oneflow::kAtInt32   ? oneflow::kAtInt64
+                 : attr->type == oneflow::kAtFloat ? oneflow::kAtDouble
+                                                   : attr->type;
+    return;
+  }
   if (is_integer(attr->type) && is_float(declared)) {
     attr->value.f = static_cast<double>(attr->value.i);
   } else if (!((is_integer(attr->type) && is_integer(declared)) ||
