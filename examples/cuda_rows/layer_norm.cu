@@ -61,6 +61,13 @@ REGISTER_USER_OP("row_layer_norm_grad")
       CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("mean", 0), Shape(rows));
       CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("inv_std", 0), Shape(rows));
       CHECK_EQ_OR_RETURN(*ctx->Shape4ArgNameAndIndex("dy", 0), x);
+      for (const char* name : {"mean", "inv_std"}) {
+        CHECK_EQ_OR_RETURN(*ctx->Dtype4ArgNameAndIndex(name, 0), DataType::kFloat);
+      }
+      for (const char* name : {"gamma", "dy"}) {
+        CHECK_EQ_OR_RETURN(*ctx->Dtype4ArgNameAndIndex(name, 0),
+                           *ctx->Dtype4ArgNameAndIndex("x", 0));
+      }
       *ctx->Shape4ArgNameAndIndex("dx", 0) = x;
       *ctx->Dtype4ArgNameAndIndex("dx", 0) = *ctx->Dtype4ArgNameAndIndex("x", 0);
       for (const char* name : {"dgamma", "dbeta"}) {

@@ -131,6 +131,38 @@ class Names(flow.unittest.TestCase):
         with case.assertRaises(AttributeError):
             flow.no_such_name
 
+    def test_watches_by_annotation(case):
+        given = {}
+
+        def array(x: oft.Numpy):
+            given["array"] = x
+
+        def arrays(x: oft.ListNumpy):
+            given["list"] = x
+
+        def plain(x):
+            given["plain"] = x
+
+        def gradient(x):
+            given["gradient"] = x
+
+        @flow.global_function(type="train")
+        def job() -> oft.Numpy:
+            w = flow.get_variable("watched", shape=(2,), initializer=flow.ones_initializer())
+            loss = w * 3
+            flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler([], [0.5]), momentum=0).minimize(loss)
+            for callback in (array, arrays, plain):
+                flow.watch(w, callback)
+            flow.watch_diff(w, gradient)
+            return loss
+
+        job()
+        case.assertEqual(type(given["array"]), np.ndarray)
+        case.assertEqual([type(x) for x in given["list"]], [np.ndarray])
+        for value in (given["array"], given["list"][0], given["plain"].numpy()):
+            case.assertEqual(value.tolist(), [1.0, 1.0])
+        case.assertEqual(given["gradient"].numpy().tolist(), [3.0, 3.0])
+
     @flow.unittest.skip_unless_2n1d()
     def test_two_machines(case):
         case.fail("there is one machine")

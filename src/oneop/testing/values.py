@@ -131,7 +131,8 @@ def _values(
         return torch.randint(0, 2, shape, generator=generator).to(dtype)
     if not dtype.is_floating_point and not dtype.is_complex:
         low, high = bounds or _integer_bounds(dtype, fill)
-        return torch.randint(int(low), max(int(high), int(low)) + 1, shape, generator=generator).to(dtype)
+        least, most = math.ceil(low), math.floor(high)  # those that lie between the bounds
+        return torch.randint(least, max(most, least) + 1, shape, generator=generator).to(dtype)
     numbers = _floats(count, generator, lane, fill, bounds)
     if fill == "huge" and dtype in (torch.float16,):
         numbers = numbers.clamp(-6e4, 6e4)

@@ -25,6 +25,8 @@ _MORE = {
     "consistent_user_op_builder": "blobs:user_op_builder",
     "consistent_user_op_module_builder": "modules:user_op_module_builder",
     "user_op_module_builder": "modules:user_op_module_builder",
+    "watch": "watches:watch",
+    "watch_diff": "watches:watch_diff",
     "find_or_create_module": "modules:find_or_create_module",
 }
 #: Modules that oneop does not have.

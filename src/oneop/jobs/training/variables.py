@@ -53,7 +53,9 @@ def get_variable(
 
 def watch(blob: torch.Tensor, callback: Callable[..., object] = print) -> None:
     """Call `callback` with the value of a blob, as a numpy array, after each run of the job."""
-    require_context("watch").watches.append(Watch(blob, callback, is_grad=False))
+    context = require_context("watch")
+    value = blob.detach().clone()  # as it is now: a variable changes at the end of a train job, others in place
+    context.watches.append(Watch(value, callback, is_grad=False))
 
 
 def watch_diff(blob: torch.Tensor, callback: Callable[..., object] = print) -> None:

@@ -257,12 +257,6 @@ def grid_sample(
 
 
 # Training.
-@TABLE.of("adam_bias_correction_factor", attrs={"beta": [0.9, 0.5]}, shapes=[[(1,)]], values={"train_step": (0, 5)})
-def bias_correction(step: torch.Tensor, beta: float) -> torch.Tensor:
-    """What Adam divides its moments by."""
-    return (1 - torch.tensor(beta, dtype=torch.float32) ** (step + 1)).float()
-
-
 @TABLE.of("l1_l2_regularize_gradient", attrs={"l1": [0.5], "l2": [0.25]}, shapes=[[(2, 3)] * 2])
 def regularize(model: torch.Tensor, diff: torch.Tensor, l1: float, l2: float) -> torch.Tensor:
     """The gradient with those of two penalties."""
