@@ -62,3 +62,7 @@ def machine_num(num: int) -> None:
 def _check_count(what: str, num: int) -> None:
     if not isinstance(num, int) or isinstance(num, bool) or num < 0:
         raise ArgumentError(f"config.{what}: expected a number of devices, found {num!r}")
+
+
+def enable_legacy_model_io(value: bool = True) -> None:
+    """Accept it: a checkpoint of `import oneflow` has variables as files of bytes too, besides its own file."""

@@ -50,9 +50,12 @@ class Signature:
 class Future:
     """What a job without return annotation gives: the result is ready when it is asked for."""
 
+    #: The class of the blobs; `import oneflow` has another one.
+    blob_type: type[torch.Tensor] = torch.Tensor
+
     def __init__(self, value: Any) -> None:
         """Keep the results, as blobs in the memory of the host: programs ask them for arrays, `.get().numpy()`."""
-        self._value = pytree.tree_map(lambda blob: blob.cpu(), value)
+        self._value = pytree.tree_map(lambda blob: blob.cpu().as_subclass(self.blob_type), value)
 
     def get(self) -> Any:
         """Return the blobs."""

@@ -9,11 +9,13 @@ import torch
 
 from oneop import user_op
 from oneop.config import uses_gpus
+from oneop.jobs.annotations import Future
 from oneop.jobs.context import current_context
 from oneop.jobs.function import Job, job_maker
 from oneop.jobs.function_config import FunctionConfig
 from oneop.jobs.scope import placement
 
+from .eager import EagerJob, eager_execution_enabled
 from .mirrored import MirroredJob, takes_smaller
 
 
@@ -39,15 +41,42 @@ def global_function(
     *,
     backend: str | None = None,
     name: str | None = None,
-) -> Callable[[Callable[..., Any]], Job | MirroredJob]:
+) -> Callable[[Callable[..., Any]], Job | MirroredJob | EagerJob]:
     """Make a job, see `oneop.global_function`. It runs on the GPU where there is one and nothing else is said.
 
     Arrays of the mirrored view may be smaller than their placeholders in predict jobs.
     """
     scope = sys._getframe(1).f_locals
     usual = placement("gpu" if uses_gpus() else "cpu", "0:0")
+    if eager_execution_enabled():
+        is_train = type == "train"
+        config = type if isinstance(type, FunctionConfig) else function_config or FunctionConfig()
+        return lambda fn: EagerJob(fn, scope, config.data_type, is_train)
     make = job_maker(type, function_config, backend=backend, name=name, scope=scope, usual_placement=usual)
     return lambda fn: MirroredJob(fn, make) if type != "train" and takes_smaller(fn) else make(fn)
+
+
+class _Size(int):
+    """The number of elements, as a number and, for torch, as a method that gives the shape."""
+
+    shape: torch.Size
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[dim]
+
+
+class LocalBlob(torch.Tensor):
+    """A result of a job: its `size` is a number, as of an array."""
+
+    @property
+    def size(self) -> _Size:
+        """The number of elements."""
+        size = _Size(self.numel())
+        size.shape = self.shape
+        return size
+
+
+Future.blob_type = LocalBlob
 
 
 def _numpy_list(blob: torch.Tensor) -> list[Any]:

@@ -1,8 +1,10 @@
 """`oneflow.train`: checkpoints as programs of 2020 write them."""
 
 import os
+from pathlib import Path
 
 from oneop.jobs.training import checkpoint
+from oneop.jobs.training.session import current_session
 
 
 class CheckPoint:
@@ -12,8 +14,13 @@ class CheckPoint:
         """Do nothing: a variable starts from its initializer when a job first asks for it."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint into a folder."""
+        """Write a checkpoint into a folder, and each variable beside it as OneFlow did: its bytes, `<name>/out`."""
         checkpoint.save(path)
+        for name, value in current_session().tensors():
+            if name.startswith("variable/"):
+                folder = Path(path) / name.removeprefix("variable/")
+                folder.mkdir(parents=True, exist_ok=True)
+                value.detach().cpu().contiguous().numpy().tofile(folder / "out")
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read a checkpoint."""

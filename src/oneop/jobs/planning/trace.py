@@ -171,6 +171,8 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         flat, spec = pytree.tree_flatten(() if results is None else results)
         _check_results(name, flat)
         trained_leaves = {v.name: leaves[v.name] for v in variables if v.name in trained}
+        # A variable that is returned is what the job computed with, not what the update makes of it.
+        flat = [blob.detach().clone() if _shares(blob, trained_leaves) else blob for blob in flat]
         grads_of_watched = _update(context, trained_leaves, tensors, rates, view, is_fused=request.has_fused_updates)
         watched = [grads_of_watched[id(w)] if w.is_grad else w.blob for w in context.watches]
         output.update(spec=spec, watches=tuple(context.watches), gives_none=results is None)
@@ -281,6 +283,12 @@ def _flatten_held(
     named = [(f"variable/{variable.name}", variable.value) for variable in variables]
     named += [(f"state/{name}/{key}", value) for name, state in states.items() for key, value in state.items()]
     return [value for _, value in named], [key for key, _ in named]
+
+
+def _shares(blob: torch.Tensor, variables: dict[str, torch.Tensor]) -> bool:
+    """Tell whether a result lies in the memory of a variable. DTensors have none of their own."""
+    storages = [getattr(tensor, "_local_tensor", tensor).untyped_storage() for tensor in (blob, *variables.values())]
+    return any(storages[0]._cdata == other._cdata for other in storages[1:])
 
 
 def _check_results(name: str, flat: Sequence[object]) -> None:
