@@ -148,6 +148,7 @@ def parameters(width, dtype=torch.float64):
 
 def prove():
     """Check every signature that is written above."""
+    torch.manual_seed(0)
     x, w, heads = torch.randn(3, 4, 6), torch.randn(6, 5), torch.randn(3, 4, 5, 2)
     y = torch.randn(3, 4, 5)
     cases = [

@@ -247,6 +247,8 @@ def test_cpp_text_sees_attributes_of_every_type():
         "str[]": ["x", "yz"],
         "complex": 1.5 - 2j,
         "bytes": b"\x00\xff!",
+        "bool[]": [True, False, True],
+        "Scalar": 2.5,
     }
     assert set(values) == set(BY_SCHEMA)
     names = {kind: f"a{i}" for i, kind in enumerate(values)}
@@ -260,11 +262,12 @@ def test_cpp_text_sees_attributes_of_every_type():
         **dict.fromkeys(("str", "bytes"), "{0}.size() + static_cast<unsigned char>({0}[1])"),
         "shape": "{0}.At(1)",
         "dtype": "static_cast<int>({0})",
-        **dict.fromkeys(("int32[]", "int[]", "float[]", "float32[]"), "{0}.back()"),
+        **dict.fromkeys(("int32[]", "int[]", "float[]", "float32[]", "bool[]"), "{0}.back()"),
         "dtype[]": "static_cast<int>({0}[1])",
         "shape[]": "{0}[1].At(0)",
         "str[]": "{0}[1].size()",
         "complex": "{0}.real() + 10 * {0}.imag()",
+        "Scalar": "{0}.template As<double>()",
     }
     body = "\n".join(f"y[{i}] = {reads[kind].format(name)};" for i, (kind, name) in enumerate(names.items()))
     op.register_source("cpu", body, dtypes=torch.float64)
@@ -288,6 +291,8 @@ def test_cpp_text_sees_attributes_of_every_type():
         2,
         -18.5,
         3 + 255,
+        1,
+        2.5,
     ]
     assert y.tolist() == expected
 

@@ -163,6 +163,56 @@ class Names(flow.unittest.TestCase):
             case.assertEqual(value.tolist(), [1.0, 1.0])
         case.assertEqual(given["gradient"].numpy().tolist(), [3.0, 3.0])
 
+    def test_eager_jobs(case):
+        flow.enable_eager_execution()
+        case.assertTrue(flow.eager_execution_enabled() and flow.unittest.env.eager_execution_enabled())
+        try:
+
+            @flow.global_function()
+            def job(x: oft.ListNumpy.Placeholder((2,))):
+                y = flow.math.relu(x) + flow.constant(1.0, shape=(1,))
+                case.assertEqual(y.numpy(0).tolist(), [1.0, 3.0])
+                w = flow.get_variable("eager", shape=(2,), initializer=flow.ones_initializer(), reuse=True)
+                return flow.cast_to_current_logical_view(y), w
+
+            y, w = job([np.array([-1.0, 2.0], np.float32)]).get()
+            case.assertEqual((y.numpy_list()[0].tolist(), w.numpy().tolist()), ([1.0, 3.0], [1.0, 1.0]))
+            with case.assertRaisesRegex(oneop.errors.ArgumentError, "a train job does not run eagerly"):
+                flow.global_function(type="train")(job.__wrapped__)
+        finally:
+            flow.enable_eager_execution(False)
+
+    def test_what_a_job_knows_of_itself(case):
+        config = flow.FunctionConfig()
+        config.enable_inplace()
+        config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+        case.assertTrue(config.function_desc.enable_inplace)
+
+        @flow.global_function(function_config=config)
+        def job():
+            case.assertEqual(flow.current_scope().device_parallel_desc_symbol.device_tag, "cpu")
+            case.assertEqual(flow.placement.current_scope().default_device_tag, "cpu")
+            case.assertFalse(flow.current_global_function_desc().IsTrainable())
+            return flow.constant(2.0, shape=(2, 3))
+
+        result = job().get()
+        case.assertEqual((result.size, result.size(), result.size(1)), (6, torch.Size((2, 3)), 3))
+
+    def test_variables_as_files(case):
+        import tempfile
+
+        flow.config.enable_legacy_model_io(True)
+
+        @flow.global_function()
+        def job() -> oft.Numpy:
+            return flow.get_variable("in_a_file", shape=(3,), initializer=flow.ones_initializer())
+
+        value = job()
+        with tempfile.TemporaryDirectory() as folder:
+            flow.train.CheckPoint().save(folder)
+            dtype = flow.convert_oneflow_dtype_to_numpy_dtype(flow.float32)
+            case.assertEqual(np.fromfile(folder + "/in_a_file/out", dtype).tolist(), value.tolist())
+
     @flow.unittest.skip_unless_2n1d()
     def test_two_machines(case):
         case.fail("there is one machine")

@@ -242,3 +242,20 @@ def test_variables_of_another_shape():
         ArgumentError, match=r'variable "w": expected torch.float32 \(4,\), found one of torch.float32 \(3,\)'
     ):
         job_of((4,))(np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize("backend", ["planned", "eager"])
+def test_a_variable_that_is_returned_or_watched_is_what_the_job_computed_with(backend):
+    """Not what the update makes of it; a part of it neither."""
+    seen = []
+
+    @oneop.global_function(type="train", backend=backend)
+    def step() -> tuple[tp.Numpy, tp.Numpy]:
+        w = oneop.get_variable("returned", shape=(2,), initializer=oneop.ones_initializer())
+        oneop.watch(w, seen.append)
+        oneop.optimizer.SGD(oneop.optimizer.PiecewiseConstantScheduler([], [0.5]), momentum=0).minimize((w * 2).sum())
+        return w, w[1:]
+
+    for value in (1.0, 0.0, -1.0):
+        whole, part = step()
+        assert whole.tolist() == [value, value] and part.tolist() == [value] and seen[-1].tolist() == [value, value]

@@ -144,6 +144,8 @@ def _includes(schema: Schema, device: str) -> str:
     includes = '#include "oneflow/core/framework/framework.h"'
     if any(attr.type == "complex" for attr in schema.attrs):
         includes += '\n#include "oneflow/core/common/complex.h"'
+    if any(attr.type == "Scalar" for attr in schema.attrs):
+        includes += '\n#include "oneflow/core/common/scalar.h"'
     if device == "cuda":
         includes += (
             '\n#include "oneflow/core/cuda/elementwise.cuh"\n#include "oneflow/core/cuda/reduce.cuh"'

@@ -169,10 +169,8 @@ def _trace(request: TraceRequest, draft: Draft) -> TracedJob:
         with tracing(context), unchanged_captures():
             results = fn(*(values if view is None else map(view.spread_input, values)))
         flat, spec = pytree.tree_flatten(() if results is None else results)
-        _check_results(name, flat)
         trained_leaves = {v.name: leaves[v.name] for v in variables if v.name in trained}
-        # A variable that is returned is what the job computed with, not what the update makes of it.
-        flat = [blob.detach().clone() if _shares(blob, trained_leaves) else blob for blob in flat]
+        flat = _own_results(name, flat, trained_leaves)
         grads_of_watched = _update(context, trained_leaves, tensors, rates, view, is_fused=request.has_fused_updates)
         watched = [grads_of_watched[id(w)] if w.is_grad else w.blob for w in context.watches]
         output.update(spec=spec, watches=tuple(context.watches), gives_none=results is None)
@@ -285,16 +283,21 @@ def _flatten_held(
     return [value for _, value in named], [key for key, _ in named]
 
 
-def _shares(blob: torch.Tensor, variables: dict[str, torch.Tensor]) -> bool:
-    """Tell whether a result lies in the memory of a variable. DTensors have none of their own."""
-    storages = [getattr(tensor, "_local_tensor", tensor).untyped_storage() for tensor in (blob, *variables.values())]
-    return any(storages[0]._cdata == other._cdata for other in storages[1:])
-
-
-def _check_results(name: str, flat: Sequence[object]) -> None:
+def _own_results(name: str, flat: Sequence[object], variables: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    """Return the results; a variable, or a part of it, as the job computed with it and not as the update leaves it."""
+    results: list[torch.Tensor] = []
     for value in flat:
         if not isinstance(value, torch.Tensor):
             raise ArgumentError(f'job "{name}": it must return blobs (tensors), found {type(value).__name__}')
+        storage = _storage(value)
+        is_shared = any(storage == _storage(variable) for variable in variables.values())
+        results.append(value.detach().clone() if is_shared else value)
+    return results
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Return which memory a tensor lies in; a DTensor has that of its part."""
+    return int(getattr(tensor, "_local_tensor", tensor).untyped_storage()._cdata)
 
 
 def _update(

@@ -261,6 +261,8 @@ class OpRegistry {
                              is_optional,
                              ::oneop::sdk::library.arena.CopyText(name),
                              0,
+                             0,
+                             0,
                              0};
   }
   ONEOP_COLD oneop_attr_def* NewAttr(std::string_view name, UserOpAttrType type) {

@@ -44,7 +44,7 @@ ONEOP_COLD inline std::string NameTensor(const oneop_frame* frame, const oneop_t
   Throw(error);
 }
 
-// mut_shape() of a tensor whose shape is the host's.
+// A kernel changes a shape that is the host's.
 [[noreturn]] ONEOP_COLD inline void ThrowFixedShape(const oneop_tensor* tensor) {
   const oneflow::Error error(
       ONEOP_ERROR_VALUE, nullptr, 0,
@@ -85,6 +85,35 @@ class MemoryCase {
 
 namespace user_op {
 
+// The shape of a kernel's tensor. Only that of an output which inference has called dynamic is the
+// kernel's to change.
+class KernelShapeView : public MutShapeView {
+ public:
+  explicit KernelShapeView(oneop_tensor* tensor)
+      : MutShapeView(tensor->shape, tensor->ndim), tensor_(tensor) {}
+  void Set(int64_t axis, int64_t extent) const {
+    if (At(axis) == extent) {
+      return;
+    }
+    if (!ONEOP_LIKELY(tensor_->is_dynamic != 0)) {
+      ::oneop::sdk::ThrowFixedShape(tensor_);
+    }
+    MutShapeView::Set(axis, extent);
+  }
+  void set_shape(const ShapeView& shape) const {
+    if (shape.NumAxes() != NumAxes()) {
+      ::oneop::sdk::ThrowAxis(shape.NumAxes(), NumAxes());
+    }
+    for (int64_t i = 0; i != NumAxes(); ++i) {
+      Set(i, shape.At(i));
+    }
+  }
+  const KernelShapeView* operator->() const { return this; }
+
+ private:
+  oneop_tensor* tensor_;
+};
+
 // Never constructed: a pointer to one is a pointer to the host's struct, so that looking up a
 // tensor costs nothing.
 class Tensor {
@@ -94,14 +123,8 @@ class Tensor {
 
   ShapeView shape() const { return ShapeView(raw_.shape, raw_.ndim); }
   ShapeView shape_view() const { return shape(); }
-  // Of an output that inference has called dynamic.
-  MutShapeView mut_shape() {
-    if (!ONEOP_LIKELY(raw_.is_dynamic != 0)) {
-      ::oneop::sdk::ThrowFixedShape(&raw_);
-    }
-    return MutShapeView(raw_.shape, raw_.ndim);
-  }
-  MutShapeView mut_shape_view() { return mut_shape(); }
+  KernelShapeView mut_shape() { return KernelShapeView(&raw_); }
+  KernelShapeView mut_shape_view() { return mut_shape(); }
   Stride stride() const { return Stride(raw_.stride, raw_.stride + raw_.ndim); }
   DataType data_type() const { return static_cast<DataType>(raw_.dtype); }
   MemoryFormat memory_format() const { return kContiguous; }
