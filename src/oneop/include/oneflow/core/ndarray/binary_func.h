@@ -121,8 +121,8 @@ ONEOP_BINARY_FUNC(Any, bool, static_cast<bool>(x) || static_cast<bool>(y))
 ONEOP_BINARY_FUNC(All, bool, static_cast<bool>(x) && static_cast<bool>(y))
 #undef ONEOP_BINARY_FUNC
 
-// Comparison of close numbers, where a NaN is equal to another or not. Names alone, as in OneFlow: by
-// them an op says how it may be split; with its tolerances it is BinaryOp::kIsClose.
+// Comparison of close numbers, where a NaN is equal to another or not. Names alone, as in OneFlow:
+// by them an op says how it may be split; with its tolerances it is BinaryOp::kIsClose.
 template <class T>
 struct BinaryFuncIEN;
 template <class T>
