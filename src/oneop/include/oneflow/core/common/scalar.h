@@ -1,8 +1,7 @@
-// Scalar: a number of any kind.
+// Scalar: a number of any kind. std::complex is known by its members: <complex> is slow to parse,
+// and framework.h includes this file.
 #ifndef ONEFLOW_CORE_COMMON_SCALAR_H_
 #define ONEFLOW_CORE_COMMON_SCALAR_H_
-
-#include <complex>
 
 #include "oneflow/core/common/error.h"
 #include "oneflow/core/framework/attr_value.h"
@@ -16,10 +15,12 @@
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
-template <class T>
+template <class T, class = void>
 struct IsComplexType : std::false_type {};
 template <class T>
-struct IsComplexType<std::complex<T>> : std::true_type {};
+struct IsComplexType<T,
+                     std::void_t<typename T::value_type, decltype(std::declval<const T&>().real()),
+                                 decltype(std::declval<const T&>().imag())>> : std::true_type {};
 
 }  // namespace sdk
 }  // namespace oneop ONEOP_HIDDEN
@@ -39,8 +40,8 @@ class Scalar {
       value_.value.i = static_cast<int64_t>(value);
     }
   }
-  template <class T>
-  Scalar(const std::complex<T>& value) {  // NOLINT: implicit, as OneFlow
+  template <class T, std::enable_if_t<::oneop::sdk::IsComplexType<T>::value, int> = 0>
+  Scalar(const T& value) {  // NOLINT: implicit, as OneFlow
     value_.kind = ONEOP_VALUE_COMPLEX;
     value_.value.c[0] = static_cast<double>(value.real());
     value_.value.c[1] = static_cast<double>(value.imag());
