@@ -9,6 +9,7 @@
 #include "torch_host/calls/results.cpp"
 #include "torch_host/calls/sharded_calls.cpp"
 #include "torch_host/calls/symbolic.cpp"
+#include "torch_host/calls/symbols.cpp"
 #include "torch_host/calls/thread_cache.cpp"
 #include "torch_host/handles/generators.cpp"
 #include "torch_host/handles/tensor_handles.cpp"

@@ -1,10 +1,10 @@
 // Gradients of norms: a row gives its own gradient, and adds to sums that all rows share, those of
 // the weights.
 //
-// A group of threads works on every so-many-th row and keeps its sums in shared memory, where each
-// number belongs to one thread; then the sums of the groups are added up. All orders are fixed by
-// the sizes, so results have the same bits in every run. Rows that do not fit the registers take
-// two passes: one for each row, one for each column.
+// A group of threads works on every so-many-th row, fetches the next one meanwhile, and keeps its
+// sums in shared memory, where each number belongs to one thread; then the sums of the groups are
+// added up. All orders are fixed by the sizes, so results have the same bits in every run. Rows
+// that do not fit the registers take two passes: one for each row, one for each column.
 #ifndef ONEOP_GALLERY_COLUMN_SUMS_CUH_
 #define ONEOP_GALLERY_COLUMN_SUMS_CUH_
 
@@ -66,7 +66,7 @@ struct NoSums {
 
 // partial: a row of kSums * n for each group.
 template <class T, class Work, class S>
-__global__ void __launch_bounds__(S::kMost)
+__global__ void __launch_bounds__(S::kMost, S::MinBlocks(6))
     SumRows(const Work work, int64_t rows, typename Work::C* partial) {
   using C = typename Work::C;
   using Row = device::Row<const T, C, typename S::Group, S::kSize, S::kPacks>;
@@ -77,6 +77,9 @@ __global__ void __launch_bounds__(S::kMost)
   const Row weight(work.w, work.n);
   const int64_t number = S::Group::number();
   for (int64_t row = number; row < rows; row += S::Group::count()) {
+    if (row + S::Group::count() < rows) {
+      work.template Fetch<Row>(row + S::Group::count());
+    }
     work.template operator()<Row>(row, weight, sums);
   }
   for (int s = 0; s < Work::kSums; ++s) {

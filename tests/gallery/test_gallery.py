@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from oneop.testing.checker import run_check
 from oneop.testing.subject import Hints
 
+UNUSABLE = (0.0, -1.0, math.nan, math.inf)
 FOLDERS = sorted({case.folder for case in CASES})
 #: How far results may be from those in float64, relative and absolute.
 LIMITS = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
@@ -129,3 +130,50 @@ def test_an_index_outside_is_refused(name, inputs, attrs):
     (case,) = [case for case in CASES if case.name == name]
     with pytest.raises(IndexError):
         case.op(*inputs, **attrs)
+
+
+@pytest.mark.parametrize("index", [-1, 3, 2**40, -(2**62)])
+@pytest.mark.parametrize(
+    ("folder", "op", "make"),
+    [
+        ("cross_entropy", "cross_entropy_grad", lambda i: ([x(2, 3), i(2), x(2), x(2), x(2)], {"ignore_index": -100})),
+        ("segment_reduce", "segment_gather", lambda i: ([x(3, 2), i(4)], {"segments": 3})),
+        ("segment_reduce", "segment_max_grad", lambda i: ([i(4), torch.zeros(3, 2).long(), x(3, 2)], {})),
+        ("moe_gate", "moe_gate_grad", lambda i: ([x(2, 3), x(2, 2), i(2, 2), x(2, 2)], {"renormalize": True})),
+        ("moe_gate", "moe_gate_grad", lambda i: ([x(2, 3), x(2, 2), i(2, 2), x(2, 2)], {"renormalize": False})),
+    ],
+)
+def test_gradients_refuse_an_index_outside(folder, op, make, index):
+    """They are ops too: nothing outside of the tensors may be read or written."""
+
+    def indices(*shape):
+        tensor = torch.zeros(shape, dtype=torch.int64)
+        tensor.view(-1)[-1] = index
+        return tensor
+
+    inputs, attrs = make(indices)
+    with pytest.raises(IndexError):
+        getattr(program(folder)["library"], op)(*inputs, **attrs)
+
+
+def x(*shape):
+    return torch.ones(shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "attrs", "message"),
+    [
+        *(((2, 3), {"temperature": t}, "temperature that is positive") for t in (0.0, -1.0, math.nan, math.inf)),
+        *(((2, 3), {"min_p": p}, "expected min_p from 0 to 1") for p in (-0.1, 1.5, math.nan, math.inf)),
+        ((2, 0), {}, "expected columns to draw from"),
+        ((), {}, "logits and noise of one shape"),
+    ],
+)
+def test_sampling_refuses_what_has_no_meaning(shape, attrs, message):
+    with pytest.raises(ValueError, match=message):
+        program("sample_min_p")["library"].sample_min_p(x(*shape), x(*shape), **attrs)
+
+
+def test_swiglu_says_which_axis_is_missing():
+    with pytest.raises(ValueError, match="expected two axes at least"):
+        program("swiglu")["library"].swiglu(x(4))

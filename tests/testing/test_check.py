@@ -1,5 +1,6 @@
 """`oneop.testing.check`: seeded faults are found by the family that is for them, and right ops raise no alarm."""
 
+import math
 from pathlib import Path
 
 import faults
@@ -10,6 +11,7 @@ import torch
 
 import oneop
 from oneop.errors import ArgumentError, OpCheckFailed, OpNotFoundError
+from oneop.testing import tensor
 from oneop.testing.checker import FAMILIES, run_check
 from oneop.testing.subject import Hints
 
@@ -277,3 +279,14 @@ def test_a_wrong_gradient_of_a_random_op_is_found():
     op.register_grad(lambda ctx, dy: 3 * dy)
     with pytest.raises(OpCheckFailed):
         oneop.testing.check(op, only="gradient", examples=8)
+
+
+def test_special_values_are_of_one_kind_too():
+    """A NaN beside an infinity would hide what becomes of it in a reduction."""
+    kinds = set()
+    for seed in range(64):
+        numbers = tensor((24,), torch.float64, fill="special", seed=seed)
+        is_nan, is_high, is_low = numbers.isnan().any(), (numbers == math.inf).any(), (numbers == -math.inf).any()
+        kinds.add((bool(is_nan), bool(is_high), bool(is_low)))
+        assert numbers.isfinite().any()
+    assert {(True, False, False), (False, True, False), (False, False, True), (True, True, True)} <= kinds

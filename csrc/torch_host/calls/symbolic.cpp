@@ -3,65 +3,13 @@
 
 #include <torch/csrc/utils/python_symnode.h>
 
-#include <algorithm>
 #include <array>
-#include <map>
 
 #include "engine/ops/error.h"
+#include "torch_host/calls/symbols.h"
 
 namespace oneop {
 namespace {
-
-constexpr size_t kRuns = 2;
-// Distinct, not a power of anything, and small enough for products of many of them.
-constexpr std::array<int64_t, kRuns> kFirst = {101, 211};
-constexpr std::array<int64_t, kRuns> kStep = {6, 10};
-
-struct Symbol {
-  c10::SymInt size;
-  std::array<int64_t, kRuns> numbers;
-  std::optional<int64_t> hint;
-};
-
-class Symbols {
- public:
-  int64_t number(const c10::SymInt& size, size_t run) { return find(size).numbers[run]; }
-  const Symbol& find(const c10::SymInt& size) {
-    const std::string text = size.toSymNode()->str();
-    const auto known = by_text_.find(text);
-    if (known != by_text_.end()) {
-      return known->second;
-    }
-    const auto count = static_cast<int64_t>(by_text_.size());
-    Symbol symbol{size, {}, hint_of(size)};
-    for (size_t run = 0; run < kRuns; ++run) {
-      symbol.numbers[run] = kFirst[run] + kStep[run] * count;
-    }
-    has_hints_ = has_hints_ && symbol.hint.has_value();
-    return by_text_.emplace(text, std::move(symbol)).first->second;
-  }
-  bool has_hints() const { return has_hints_; }
-
-  // What has these numbers in the runs and, where `hint` is known, that one in reality.
-  std::optional<c10::SymInt> explain(const std::array<int64_t, kRuns>& numbers,
-                                     const std::optional<int64_t>& hint) const {
-    for (const auto& [text, symbol] : by_text_) {
-      if (symbol.numbers == numbers && (!hint || hint == symbol.hint)) {
-        return symbol.size;
-      }
-    }
-    const bool is_constant =
-        std::all_of(numbers.begin(), numbers.end(), [&](int64_t n) { return n == numbers[0]; });
-    if (is_constant && (!hint || *hint == numbers[0])) {
-      return c10::SymInt(numbers[0]);
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::map<std::string, Symbol> by_text_;
-  bool has_hints_ = true;
-};
 
 std::vector<TensorMeta> outputs_of(const Frame& frame) {
   std::vector<TensorMeta> outputs;
@@ -128,31 +76,36 @@ std::optional<std::vector<SymbolicOutput>> infer_symbolic(const OpRecord& record
     tells_dynamic |= frame.has_dynamic_outputs() && !record.op->has_dynamic_outputs();
     return outputs_of(frame);
   };
-  std::array<std::vector<TensorMeta>, kRuns> runs;
-  std::vector<TensorMeta> real;
-  try {
-    for (size_t run = 0; run < kRuns; ++run) {
-      runs[run] = infer([&](const c10::SymInt& size) { return symbols.number(size, run); });
-    }
-    if (symbols.has_hints()) {
-      real = infer([&](const c10::SymInt& size) { return *symbols.find(size).hint; });
-    }
-  } catch (const Error&) {
-    return std::nullopt;
-  }  // with guards it gives the answer, or the author's own message
-  if (tells_dynamic) {
-    return std::nullopt;
-  }
-
   std::vector<SymbolicOutput> outputs;
-  for (size_t i = 0; i < runs[0].size(); ++i) {
-    auto output =
-        explain_output(symbols, runs[0][i], runs[1][i], real.empty() ? nullptr : &real[i]);
-    if (!output) {
-      return std::nullopt;
+  const auto attempt = [&] {
+    std::array<std::vector<TensorMeta>, kRuns> runs;
+    std::vector<TensorMeta> real;
+    try {
+      for (size_t run = 0; run < kRuns; ++run) {
+        runs[run] = infer([&](const c10::SymInt& size) { return symbols.number(size, run); });
+      }
+      if (symbols.has_hints()) {
+        real = infer([&](const c10::SymInt& size) { return symbols.hint(size); });
+      }
+    } catch (const Error&) {
+      return false;
     }
-    outputs.push_back(std::move(*output));
+    outputs.clear();
+    for (size_t i = 0; i < runs[0].size(); ++i) {
+      auto output =
+          explain_output(symbols, runs[0][i], runs[1][i], real.empty() ? nullptr : &real[i]);
+      if (!output) {
+        return false;
+      }
+      outputs.push_back(std::move(*output));
+    }
+    return true;
+  };
+  // Where there is no way, guards on all sizes give the answer, or the author's own message.
+  if (!symbols.search(attempt) || tells_dynamic) {
+    return std::nullopt;
   }
+  symbols.guard();
   return outputs;
 }
 

@@ -23,8 +23,10 @@ struct SymbolicOutput {
 // An author's inference wants numbers, but most outputs just repeat sizes of the inputs. So it runs
 // on made-up numbers: twice, a different one for each distinct size, and once on the real ones. An
 // output size that follows one symbol through all of them, or never changes, is that symbol or
-// constant, and no guard is needed. Nothing is returned where a size is anything else (a sum, a
-// quotient) or inference refuses made-up numbers: then guards have to do.
+// constant, and no guard is needed. Where inference refuses numbers that differ, or a size is
+// anything else (a sum, a quotient), as few sizes as possible are guarded: to be equal to each
+// other, or to have their number. Nothing is returned where that does not help either: then guards
+// on all sizes have to do.
 //
 // A wrong guess is possible where inference treats one special size differently. It cannot pass
 // unnoticed: the real call infers again, and compiled code asserts the sizes it was promised.

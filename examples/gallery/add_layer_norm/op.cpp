@@ -45,7 +45,8 @@ struct AddLayerNormGrad {
         map(b_sum, [](auto s, auto t) { return s + t; }, b_sum, d);
         map(to, [](auto t, auto s) { return t * s; }, d, weight);
         const auto level = sum(to) / n;
-        const auto slope = (dot(to, a) - mean * level * n) * r * r / n;
+        const auto inner = sum(to, [=](auto t, auto v) { return t * (v - mean); }, a);
+        const auto slope = inner * r * r / n;
         map(
             to, [=](auto t, auto v, auto g) { return g + r * (t - level - (v - mean) * slope); },
             to, a, through);

@@ -35,6 +35,12 @@ struct AddLayerNormGradRow {
   struct Known {
     C mean, r;
   };
+  template <class Row>
+  __device__ __forceinline__ void Fetch(int64_t row) const {
+    gallery::device::Fetch<Row>(h + row * n, n);
+    gallery::device::Fetch<Row>(dy + row * n, n);
+    gallery::device::Fetch<Row>(dh + row * n, n);
+  }
   template <class Row, class Weight, class Add>
   __device__ __forceinline__ Known operator()(int64_t row, const Weight& weight,
                                               const Add& add) const {

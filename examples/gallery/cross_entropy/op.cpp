@@ -22,9 +22,10 @@ OP("cross_entropy(Tensor logits, Tensor target, *, int ignore_index=-100)"
           }
           const auto top = max(logits);
           const auto total = sum(logits, [=](auto v) { return exp(v - top); });
-          // An infinite top alone decides; x - top would be NaN.
-          lse[0] = abs(top) == __builtin_inf() ? top : top + log(total);
-          loss[0] = lse[0] - logits[is_ignored ? 0 : label];
+          // An infinite top alone decides lse; x - top is NaN then, and so is the loss, as torch's.
+          const auto level = top + log(total);
+          lse[0] = abs(top) == __builtin_inf() ? top : level;
+          loss[0] = level - logits[is_ignored ? 0 : label];
           if (is_ignored) {
             loss[0] = 0;
           }

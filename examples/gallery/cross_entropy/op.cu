@@ -22,10 +22,11 @@ struct LossOfRow {
     const bool is_there = label >= 0 && label < logits.size();
     const N own = is_there ? logits[label] : N(__builtin_nan(""));
     const Soft<N> soft = SoftOf(logits);
-    // An infinite top alone decides; x - top would be NaN.
-    const N level = abs(soft.top) == N(__builtin_inf()) ? soft.top : soft.top + log(soft.total);
+    // An infinite top alone decides lse; the loss is NaN then, as torch's.
+    const bool is_infinite = abs(soft.top) == N(__builtin_inf());
+    const N level = is_infinite ? soft.top : soft.top + log(soft.total);
     lse[0] = level;
-    loss[0] = is_ignored ? N(0) : level - own;
+    loss[0] = is_ignored ? N(0) : is_infinite ? N(__builtin_nan("")) : level - own;
 #endif
   }
 

@@ -75,6 +75,9 @@ OP("moe_gate_grad(Tensor logits, Tensor weights, Tensor experts, Tensor dweights
           }
           for (int64_t j = 0; j != experts.size(); ++j) {
             const auto e = static_cast<int64_t>(experts[j]);
+            if (e < 0 || e >= logits.size()) {
+              gallery::RefuseIndex("an expert is no column of the logits");
+            }
             dlogits[e] += weights[j] * (renormalize ? dweights[j] - inner : dweights[j]);
           }
         });

@@ -59,30 +59,146 @@ struct Choose {
   }
 };
 
+// The gradient: a part of a warp, `lanes` threads, has a row of `columns` logits, each of them
+// every so-many-th pack.
+template <class T>
 struct ChooseGrad {
-  template <class L, class W, class E, class D>
-  ONEOP_BOTH void operator()(L logits, W weights, E experts, W dweights, D dlogits,
-                             bool renormalize) const {
-#if defined(__CUDA_ARCH__)
-    using N = typename L::Element;
-    const N inner = dot(weights, dweights);
-    const N top = renormalize ? N(0) : max(logits);
-    const N total = renormalize ? N(1) : sum(logits, [=](N v) { return exp(v - top); });
-    const int64_t k = experts.size();
-    map_at(
-        dlogits,
-        [=](int64_t i, N v) {
-          N result = renormalize ? N(0) : -inner * exp(v - top) / total;
-          for (int64_t j = 0; j < k; ++j) {
-            if (experts.data()[j] == i) {
-              const N d = dweights[j];
-              result = result + weights[j] * (renormalize ? d - inner : d);
-            }
+  using C = gallery::Compute<T>;
+  const T* logits;
+  const T* weights;
+  const int64_t* experts;
+  const T* dweights;
+  T* dlogits;
+  int64_t rows, columns, k;
+  int lanes;  // a power of 2
+  bool renormalize;
+
+  template <class Join>
+  __device__ __forceinline__ C Joined(C value, const Join& join) const {
+    for (int mask = lanes / 2; mask > 0; mask /= 2) {
+      value = join(value, device::ShuffleXor(value, mask));
+    }
+    return value;
+  }
+  template <int kSize, class F>
+  __device__ __forceinline__ void ForPacks(int64_t row, int lane, const F& fn) const {
+    for (int64_t at = lane * kSize; at < columns; at += lanes * kSize) {
+      fn(at, gallery::Load<kSize, C>(logits + row * columns + at));
+    }
+  }
+  // All threads of a warp come here: those of rows past the end too, which write nothing.
+  template <int kSize>
+  __device__ __forceinline__ void RunRow(int64_t number, int lane) const {
+    const int64_t row = number < rows ? number : rows - 1;
+    const T* const w = weights + row * k;
+    const T* const d = dweights + row * k;
+    const auto plus = [](C a, C b) { return a + b; };
+    C inner = 0;
+    for (int64_t j = lane; j < k; j += lanes) {
+      inner += static_cast<C>(w[j]) * static_cast<C>(d[j]);
+    }
+    inner = Joined(inner, plus);
+    C top = 0, scale = 0;
+    if (!renormalize) {
+      top = static_cast<C>(-__builtin_inf());
+      ForPacks<kSize>(row, lane, [&](int64_t, const auto& v) {
+#pragma unroll
+        for (int i = 0; i < kSize; ++i) {
+          top = gallery::Largest(top, v.at[i]);
+        }
+      });
+      top = Joined(top, [](C a, C b) { return gallery::Largest(a, b); });
+      C total = 0;
+      ForPacks<kSize>(row, lane, [&](int64_t, const auto& v) {
+#pragma unroll
+        for (int i = 0; i < kSize; ++i) {
+          total += gallery::Exp<false>(v.at[i] - top);
+        }
+      });
+      scale = -inner / Joined(total, plus);
+    }
+    if (number < rows) {
+      Write<kSize>(row, lane, w, d, renormalize ? inner : C(0), top, scale);
+    }
+  }
+
+ private:
+  template <int kSize>
+  __device__ __forceinline__ void Write(int64_t row, int lane, const T* w, const T* d, C inner,
+                                        C top, C scale) const {
+    for (int64_t at = lane * kSize; at < columns; at += lanes * kSize) {
+      device::Values<C, kSize> result;
+      if (renormalize) {
+#pragma unroll
+        for (int i = 0; i < kSize; ++i) {
+          result.at[i] = 0;
+        }
+      } else {
+        result = gallery::Load<kSize, C>(logits + row * columns + at);
+#pragma unroll
+        for (int i = 0; i < kSize; ++i) {
+          result.at[i] = scale * gallery::Exp<false>(result.at[i] - top);
+        }
+      }
+      for (int64_t j = 0; j < k; ++j) {
+        const int64_t place = experts[row * k + j] - at;
+        if (place >= 0 && place < kSize) {
+          const C part = static_cast<C>(w[j]) * (static_cast<C>(d[j]) - inner);
+#pragma unroll
+          for (int i = 0; i < kSize; ++i) {
+            result.at[i] += i == place ? part : C(0);
           }
-          return result;
-        },
-        logits);
-#endif
+        }
+      }
+      gallery::Store<kSize>(dlogits + row * columns + at, result);
+    }
+  }
+};
+constexpr int kGradThreads = 256;
+template <int kSize, class Work>
+__global__ void __launch_bounds__(kGradThreads) RunChooseGrad(const Work work) {
+  const int64_t rows_of_block = kGradThreads / work.lanes;
+  const int64_t step = rows_of_block * gridDim.x;
+  // The first row of the block: a bound that all of its threads share.
+  for (int64_t row = rows_of_block * blockIdx.x; row < work.rows; row += step) {
+    work.template RunRow<kSize>(row + threadIdx.x / work.lanes,
+                                static_cast<int>(threadIdx.x) % work.lanes);
+  }
+}
+
+struct MoeGateGrad {
+  template <class T>
+  void operator()(View<const T> logits, View<const T> weights, View<const int64_t> experts,
+                  View<const T> dweights, View<T> dlogits, Attrs attrs, Call& call) const {
+    using D = gallery::Stored<T>;
+    constexpr int kSize = gallery::kPack<D>;
+    const int64_t columns = logits.size(-1), k = weights.size(-1);
+    ChooseGrad<D> work{gallery::DataOf(logits),
+                       gallery::DataOf(weights),
+                       experts.data(),
+                       gallery::DataOf(dweights),
+                       gallery::DataOf(dlogits),
+                       gallery::RowsOf(logits.numel(), columns),
+                       columns,
+                       k,
+                       device::kWarp,
+                       attrs.get<bool>("renormalize")};
+    if (work.rows == 0) {
+      return;
+    }
+    const bool is_packed =
+        gallery::ArePacked<16>(columns * int64_t{sizeof(D)}, work.logits, work.dlogits);
+    const int64_t packs = is_packed ? columns / kSize : columns;
+    while (work.lanes / 2 >= packs && work.lanes > 1) {
+      work.lanes /= 2;
+    }
+    const unsigned blocks = device::GridFor(work.rows, kGradThreads / work.lanes);
+    if (is_packed) {
+      RunChooseGrad<kSize><<<blocks, kGradThreads, 0, call.cuda_stream()>>>(work);
+    } else {
+      RunChooseGrad<1><<<blocks, kGradThreads, 0, call.cuda_stream()>>>(work);
+    }
+    device::CheckLaunch();
   }
 };
 
@@ -94,6 +210,7 @@ OP_KERNELS(
 OP_KERNELS(
     "moe_gate_grad(Tensor logits, Tensor weights, Tensor experts, Tensor dweights, *, "
     "bool renormalize) -> Tensor dlogits")
-    .cuda_rows<float(float, float, int64_t, float), double(double, double, int64_t, double),
-               half(half, half, int64_t, half), bfloat16(bfloat16, bfloat16, int64_t, bfloat16)>(
-        ChooseGrad());
+    .cuda_kernel<float(float, float, int64_t, float), double(double, double, int64_t, double),
+                 half(half, half, int64_t, half), bfloat16(bfloat16, bfloat16, int64_t, bfloat16)>(
+        MoeGateGrad())
+    .cuda_graph();

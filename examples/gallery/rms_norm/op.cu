@@ -29,6 +29,11 @@ struct RmsNormGradRow {
   struct Known {  // of a row, for the sums of columns
     C r;
   };
+  template <class Row>
+  __device__ __forceinline__ void Fetch(int64_t row) const {
+    gallery::device::Fetch<Row>(x + row * n, n);
+    gallery::device::Fetch<Row>(dy + row * n, n);
+  }
   template <class Row, class Weight, class Add>
   __device__ __forceinline__ Known operator()(int64_t row, const Weight& weight,
                                               const Add& add) const {

@@ -12,7 +12,18 @@ constexpr int64_t kBlock = 256;
 OP("sample_min_p(Tensor logits, Tensor noise, *, float temperature=1.0, float min_p=0.05)"
    " -> Tensor token")
     .doc("A column of each row, drawn by noise of torch.empty_like(logits).exponential_().")
-    .infer("... [v], ... [v] -> ...")
+    .infer([](Infer& ctx) {
+      const double temperature = ctx.attr<double>("temperature"), min_p = ctx.attr<double>("min_p");
+      ctx.check(temperature > 0 && temperature < __builtin_inf(),
+                "expected a temperature that is positive and finite");
+      ctx.check(min_p >= 0 && min_p <= 1, "expected min_p from 0 to 1");
+      ctx.check(ctx.dim("logits") > 0 && ctx.shape("logits") == ctx.shape("noise"),
+                "expected logits and noise of one shape, with an axis of columns");
+      ctx.check(ctx.size("logits", -1) > 0, "expected columns to draw from, found none");
+      auto shape = ctx.shape("logits").dim_vec();
+      shape.pop_back();
+      ctx.set<int64_t>("token", oneflow::Shape(shape));
+    })
     .rows<int64_t(float, float), int64_t(double, double), int64_t(half, float),
           int64_t(bfloat16, float)>([](auto logits, auto noise, auto token, auto temperature,
                                        auto min_p) {

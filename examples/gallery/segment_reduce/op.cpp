@@ -120,6 +120,7 @@ struct SegmentMaxGrad {
   void operator()(View<const int64_t> index, View<const int64_t> row_of, View<const T> dy,
                   View<T> dx, Attrs, Call& call) const {
     const int64_t d = dy.size(1);
+    CheckIndex(index, dy.size(0));
     call.parallel_for(0, index.numel(), 8192 / std::max<int64_t>(1, d) + 1,
                       [&](int64_t begin, int64_t end) {
                         for (int64_t i = begin; i != end; ++i) {

@@ -13,8 +13,8 @@ R Columns(const R& row, int64_t first, int64_t count) {
 OP("swiglu(Tensor x) -> Tensor y")
     .doc("silu of the first half of the last axis, times the second half.")
     .infer([](Infer& ctx) {
-      ctx.check(ctx.dim("x") > 1 && ctx.size("x", -1) % 2 == 0,
-                "expected rows of an even length: a gate and values");
+      ctx.check(ctx.dim("x") > 1, "expected two axes at least");
+      ctx.check(ctx.size("x", -1) % 2 == 0, "expected rows of an even length: a gate and values");
       auto shape = ctx.shape("x");
       shape.Set(shape.NumAxes() - 1, ctx.size("x", -1) / 2);
       ctx.set("y", shape);

@@ -164,10 +164,20 @@ def _floats(
     if fill in _CONSTANTS and bounds is None:
         numbers = torch.full_like(numbers, _CONSTANTS[fill])
     if fill == "special" and bounds is None:
-        every_other = numbers[::2]  # so that its neighbours stay ordinary
-        special = torch.tensor(_SPECIAL, dtype=torch.float64)
-        every_other.copy_(special.repeat(-(-len(every_other) // len(special)))[: len(every_other)])
+        _put_special(numbers, generator)
     return numbers
+
+
+def _put_special(numbers: torch.Tensor, generator: torch.Generator) -> None:
+    """Put NaN, infinities and zeros among the numbers; of one kind or, every third time, of all kinds.
+
+    Where an op reduces rows, a NaN hides what becomes of an infinity beside it.
+    """
+    step, offset, kind = (int(torch.randint(most, (), generator=generator)) for most in (6, 6, 3 * len(_SPECIAL)))
+    values = _SPECIAL if kind % 3 == 0 else _SPECIAL[kind // 3 :][:1]
+    places = numbers[offset % (step + 2) :: step + 2]  # their neighbours stay ordinary
+    special = torch.tensor(values, dtype=torch.float64)
+    places.copy_(special.repeat(-(-len(places) // len(special)))[: len(places)])
 
 
 def _integer_bounds(dtype: torch.dtype, fill: str) -> tuple[int, int]:

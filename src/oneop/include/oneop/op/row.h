@@ -73,12 +73,14 @@ ONEOP_INLINE void CheckLength(const char* function, int64_t wanted, int64_t foun
 
 }  // namespace op
 
-// The sum of fn(x[i]), or of the elements: sum(x, [](auto v) { return v * v; }).
-template <class T, class F>
-ONEOP_INLINE auto sum(const Row<T>& x, const F& fn) {
+// The sum of fn(x[i], ...) for rows of one length, or of the elements:
+// sum(x, [](auto v) { return v * v; }).
+template <class T, class F, class... Rest>
+ONEOP_INLINE auto sum(const Row<T>& x, const F& fn, const Row<Rest>&... rest) {
+  static_cast<void>((op::CheckLength("sum", x.length, rest.length), ...));
   using N = typename Row<T>::Element;
   return op::Reduce(
-      x.length, N(0), [&](int64_t i) { return N(fn(N(x.elements[i]))); },
+      x.length, N(0), [&](int64_t i) { return N(fn(N(x.elements[i]), rest.elements[i]...)); },
       [](N a, N b) { return a + b; });
 }
 template <class T>

@@ -225,11 +225,12 @@ ONEOP_BOTH void map(Row<T, C, G, kSize, kPacks>& y, const F& fn, const Rest&... 
 }
 
 // Reductions over a row; every thread gets the result.
-template <class F, class T, class C, class G, int kSize, int kPacks>
-ONEOP_BOTH Number<C> sum(const Row<T, C, G, kSize, kPacks>& x, const F& fn) {
+template <class F, class T, class C, class G, int kSize, int kPacks, class... Rest>
+ONEOP_BOTH Number<C> sum(const Row<T, C, G, kSize, kPacks>& x, const F& fn, const Rest&... rest) {
   using N = Number<C>;
   N total(0);
-  walk([&](int64_t, N value) { total = total + N(fn(value)); }, x);
+  walk([&](int64_t, N value, auto... others) { total = total + N(fn(value, others...)); }, x,
+       rest...);
   return joined(x, total, N(0), [](N a, N b) { return a + b; });
 }
 template <class T, class C, class G, int kSize, int kPacks>

@@ -3,87 +3,10 @@
 #define ONEOP_OP_CUDA_ROWS_CUH_
 
 #include "oneop/op/cuda/elementwise.cuh"
-#include "oneop/op/cuda/row.cuh"
+#include "oneop/op/cuda/spread.cuh"
 #include "oneop/op/rows.h"
 
 namespace oneop ONEOP_HIDDEN {
-namespace device {
-
-// Throws, and forgets the error: the next launch of this thread is not to blame for it.
-[[noreturn]] ONEOP_COLD inline void ThrowLaunch(cudaError_t error) {
-  static_cast<void>(cudaGetLastError());
-  sdk::ThrowText(ONEOP_ERROR_RUNTIME,
-                 {"a CUDA kernel could not be launched: ", cudaGetErrorString(error)});
-}
-// After a launch: what the host knows of it.
-inline void CheckLaunch(cudaError_t error = cudaPeekAtLastError()) {
-  if (!ONEOP_LIKELY(error == cudaSuccess)) {
-    ThrowLaunch(error);
-  }
-}
-
-// How a row is spread over threads: a warp holds a row of at most 4 packs for each of its threads,
-// a block one of 2 packs (4 of single elements) for each of at most 1024; longer rows stay in
-// memory, and a block goes through them as often as it is told to. kMost: threads of a block, which
-// bounds the registers of a thread.
-constexpr int kWarpBlock = 128;  // threads of a block whose warps have a row each
-constexpr int kMostThreads = 1024;
-
-template <class Threads, int kElements, int kPacksOfThread, int kMostOfBlock>
-struct Spread {
-  using Group = Threads;
-  static constexpr int kSize = kElements;
-  static constexpr int kPacks = kPacksOfThread;
-  static constexpr int kMost = kMostOfBlock;
-};
-template <int kSize>
-using LongSpread = Spread<BlockGroup, kSize, 0, kMostThreads / 2>;
-
-inline int WholeWarps(int64_t threads) {
-  const int64_t warps = (threads + kWarp - 1) / kWarp;
-  return static_cast<int>((warps < 1 ? 1 : warps) * kWarp);
-}
-// Blocks for so many groups. A grid has at most 2^31 - 1: kernels go on where there are more.
-inline unsigned GridFor(int64_t groups, int64_t groups_of_block) {
-  const int64_t blocks = (groups + groups_of_block - 1) / groups_of_block;
-  return static_cast<unsigned>(blocks < 0x7fffffff ? blocks : 0x7fffffff);
-}
-
-template <int kSize, class F>
-void ForSpreadOf(int64_t rows, int64_t length, const F& fn) {
-  constexpr int kPacks = kSize == 1 ? 4 : 2;  // of a thread of a block
-  const int64_t packs = length / kSize;
-  const int threads =
-      WholeWarps(packs > kPacks * kMostThreads ? kMostThreads : (packs + kPacks - 1) / kPacks);
-  const unsigned by_warps = GridFor(rows, kWarpBlock / kWarp);
-  if (packs <= kWarp) {
-    fn(Spread<WarpGroup, kSize, 1, kWarpBlock>(), by_warps, kWarpBlock);
-  } else if (packs <= 4 * kWarp) {
-    fn(Spread<WarpGroup, kSize, 4, kWarpBlock>(), by_warps, kWarpBlock);
-  } else if (kSize > 1 && packs <= kPacks * kMostThreads / 2) {
-    fn(Spread<BlockGroup, kSize, kPacks, kSize == 1 ? kMostThreads : kMostThreads / 2>(),
-       GridFor(rows, 1), threads);
-  } else if (packs <= kPacks * kMostThreads) {
-    fn(Spread<BlockGroup, kSize, kPacks, kMostThreads>(), GridFor(rows, 1), threads);
-  } else {
-    fn(LongSpread<kSize>(), GridFor(rows, 1), kMostThreads / 2);
-  }
-}
-// Calls fn(Spread, blocks, threads of a block) for rows of `length` elements. is_packed: every row
-// starts at a whole pack of kSize elements and has a whole number of them.
-template <int kSize, class F>
-void ForSpread(int64_t rows, int64_t length, bool is_packed, const F& fn) {
-  if constexpr (kSize > 1) {
-    if (is_packed) {
-      ForSpreadOf<kSize>(rows, length, fn);
-      return;
-    }
-  }
-  ForSpreadOf<1>(rows, length, fn);
-}
-
-}  // namespace device
-
 namespace op {
 
 // The rows of one tensor, as they travel to the GPU.
@@ -112,6 +35,9 @@ struct CudaRowsWork<F, Types<R...>, Types<A...>, Types<V...>> {
       device::Row<const ReadOnDevice<T>, ComputeType<T>, typename S::Group, S::kSize, S::kPacks>;
   template <class T, class S>
   using Output = device::Row<OnDevice<T>, ComputeType<T>, typename S::Group, S::kSize, S::kPacks>;
+  using Inputs = Types<A...>;
+  static constexpr int32_t kNumInputs = sizeof...(A);
+  static constexpr int32_t kNumTensors = sizeof...(A) + sizeof...(R);
   using Sample = device::LongSpread<kSize>;
   static constexpr bool kFits =
       std::is_invocable_v<const F&, Input<A, Sample>..., Output<R, Sample>..., typename V::type...>;
@@ -144,6 +70,18 @@ struct CudaRowsWork<F, Types<R...>, Types<A...>, Types<V...>> {
     }
   }
 
+  // What a group will read next. Rows that all rows share, those of weights, are in the cache.
+  template <class S>
+  __device__ __forceinline__ static void FetchRow(int64_t, const Packed<>&, Types<>) {}
+  template <class S, class First, class... Rest, class T, class... Others>
+  __device__ __forceinline__ static void FetchRow(int64_t row, const Packed<First, Rest...>& packed,
+                                                  Types<T, Others...>) {
+    if (packed.first.step != 0) {
+      device::Fetch<Input<T, S>>(packed.first.data + row * packed.first.step, packed.first.length);
+    }
+    FetchRow<S>(row, packed.rest, Types<Others...>());
+  }
+
   // One row, by the threads of one group.
   template <class S>
   __device__ __forceinline__ static void RunRow(const Arguments& arguments, int64_t row) {
@@ -151,9 +89,6 @@ struct CudaRowsWork<F, Types<R...>, Types<A...>, Types<V...>> {
   }
 
  private:
-  static constexpr int32_t kNumInputs = sizeof...(A);
-  static constexpr int32_t kNumTensors = sizeof...(A) + sizeof...(R);
-
   template <size_t... I, size_t... O, size_t... K>
   static Arguments Bind(const F& functor, int64_t rows, const oneop_frame* frame,
                         const RowLayout* layouts, std::index_sequence<I...>,
@@ -222,9 +157,14 @@ struct CudaRowsWork<F, Types<R...>, Types<A...>, Types<V...>> {
   }
 };
 
+// A group has every so-many-th row, and asks for the next one before it works on one.
 template <class Work, class S>
-__global__ void __launch_bounds__(S::kMost) RunRows(const typename Work::Arguments arguments) {
+__global__ void __launch_bounds__(S::kMost, S::MinBlocks(Work::kNumTensors))
+    RunRows(const typename Work::Arguments arguments) {
   for (int64_t row = S::Group::number(); row < arguments.rows; row += S::Group::count()) {
+    if (S::kPacks != 0 && row + S::Group::count() < arguments.rows) {
+      Work::template FetchRow<S>(row + S::Group::count(), arguments.ins, typename Work::Inputs());
+    }
     Work::template RunRow<S>(arguments, row);
   }
 }
@@ -236,7 +176,11 @@ struct RowsLauncher {
   cudaStream_t stream;
   template <class S>
   void operator()(S, unsigned blocks, int threads) const {
-    RunRows<Work, S><<<blocks, threads, 0, stream>>>(arguments);
+    static std::atomic<uint64_t> last{0};
+    const auto kernel = &RunRows<Work, S>;
+    const unsigned at_once = device::BlocksAtOnce(kernel, threads, &last);
+    const unsigned grid = blocks < at_once ? blocks : at_once;
+    kernel<<<grid, threads, 0, stream>>>(arguments);
     device::CheckLaunch();
   }
 };
