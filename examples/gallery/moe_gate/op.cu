@@ -90,12 +90,10 @@ struct ChooseGrad {
   template <int kSize>
   __device__ __forceinline__ void RunRow(int64_t number, int lane) const {
     const int64_t row = number < rows ? number : rows - 1;
-    const T* const w = weights + row * k;
-    const T* const d = dweights + row * k;
     const auto plus = [](C a, C b) { return a + b; };
     C inner = 0;
     for (int64_t j = lane; j < k; j += lanes) {
-      inner += static_cast<C>(w[j]) * static_cast<C>(d[j]);
+      inner += static_cast<C>(weights[row * k + j]) * static_cast<C>(dweights[row * k + j]);
     }
     inner = Joined(inner, plus);
     C top = 0, scale = 0;
@@ -117,40 +115,58 @@ struct ChooseGrad {
       });
       scale = -inner / Joined(total, plus);
     }
-    if (number < rows) {
-      Write<kSize>(row, lane, w, d, renormalize ? inner : C(0), top, scale);
+    const C shift = renormalize ? inner : C(0);
+    for (int64_t base = 0; base < columns; base += lanes * kSize) {
+      const int64_t at = base + lane * kSize;
+      const bool is_inside = number < rows && at < columns;
+      device::Values<C, kSize> result = Start<kSize>(row, is_inside ? at : 0, top, scale);
+      AddParts<kSize>(row, lane, at, shift, result);
+      if (is_inside) {
+        gallery::Store<kSize>(dlogits + row * columns + at, result);
+      }
     }
   }
 
  private:
+  // The gradient without the experts that were chosen.
   template <int kSize>
-  __device__ __forceinline__ void Write(int64_t row, int lane, const T* w, const T* d, C inner,
-                                        C top, C scale) const {
-    for (int64_t at = lane * kSize; at < columns; at += lanes * kSize) {
-      device::Values<C, kSize> result;
-      if (renormalize) {
+  __device__ __forceinline__ device::Values<C, kSize> Start(int64_t row, int64_t at, C top,
+                                                            C scale) const {
+    device::Values<C, kSize> result{};
+    if (!renormalize) {
+      result = gallery::Load<kSize, C>(logits + row * columns + at);
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) {
+        result.at[i] = scale * gallery::Exp<false>(result.at[i] - top);
+      }
+    }
+    return result;
+  }
+  // Each thread reads one of the chosen experts and hands it to the others of its row.
+  template <int kSize>
+  __device__ __forceinline__ void AddParts(int64_t row, int lane, int64_t at, C shift,
+                                           device::Values<C, kSize>& result) const {
+    constexpr unsigned kAll = 0xffffffffu;
+    for (int64_t first = 0; first < k; first += lanes) {
+      int64_t own = -1;
+      C part = 0;
+      if (first + lane < k) {
+        const int64_t j = row * k + first + lane;
+        own = experts[j];
+        part = static_cast<C>(weights[j]) * (static_cast<C>(dweights[j]) - shift);
+      }
+      // A place among the columns fits 32 bits; one that is not there is no pack's.
+      const int expert = own >= 0 && own < columns ? static_cast<int>(own) : -1;
+      const int count = static_cast<int>(k - first < lanes ? k - first : lanes);
+      for (int j = 0; j < count; ++j) {
+        const int other = __shfl_sync(kAll, expert, j, lanes);
+        const C of_other = __shfl_sync(kAll, part, j, lanes);
+        const int place = other < 0 ? -1 : other - static_cast<int>(at);
 #pragma unroll
         for (int i = 0; i < kSize; ++i) {
-          result.at[i] = 0;
-        }
-      } else {
-        result = gallery::Load<kSize, C>(logits + row * columns + at);
-#pragma unroll
-        for (int i = 0; i < kSize; ++i) {
-          result.at[i] = scale * gallery::Exp<false>(result.at[i] - top);
+          result.at[i] += i == place ? of_other : C(0);
         }
       }
-      for (int64_t j = 0; j < k; ++j) {
-        const int64_t place = experts[row * k + j] - at;
-        if (place >= 0 && place < kSize) {
-          const C part = static_cast<C>(w[j]) * (static_cast<C>(d[j]) - inner);
-#pragma unroll
-          for (int i = 0; i < kSize; ++i) {
-            result.at[i] += i == place ? part : C(0);
-          }
-        }
-      }
-      gallery::Store<kSize>(dlogits + row * columns + at, result);
     }
   }
 };

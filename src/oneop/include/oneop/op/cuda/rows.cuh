@@ -178,8 +178,9 @@ struct RowsLauncher {
   void operator()(S, unsigned blocks, int threads) const {
     static std::atomic<uint64_t> last{0};
     const auto kernel = &RunRows<Work, S>;
-    const unsigned at_once = device::BlocksAtOnce(kernel, threads, &last);
-    const unsigned grid = blocks < at_once ? blocks : at_once;
+    // Rows that stay in memory are not fetched before: a block for each spreads them best.
+    const unsigned most = S::kPacks == 0 ? blocks : device::BlocksAtOnce(kernel, threads, &last);
+    const unsigned grid = blocks < most ? blocks : most;
     kernel<<<grid, threads, 0, stream>>>(arguments);
     device::CheckLaunch();
   }

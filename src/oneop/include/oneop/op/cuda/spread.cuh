@@ -38,10 +38,10 @@ struct Spread {
   static constexpr int kMost = kMostOfBlock;
   // Blocks that a multiprocessor should hold at once, for a functor of so many rows: two packs of
   // three rows fit 64 registers. Without a bound the compiler takes a few more, and a quarter of
-  // the threads are missing that would wait for memory meanwhile.
+  // the threads are missing that would wait for memory meanwhile. 0: as the compiler has it.
   static constexpr int MinBlocks(int tensors) {
     const int threads = kPacks == 2 && tensors <= 3 ? 1024 : kPacks == 2 || tensors <= 3 ? 512 : 1;
-    return kPacks == 0 || threads < kMost ? 1 : threads / kMost;
+    return kPacks == 0 || threads < kMost ? 0 : threads / kMost;
   }
 };
 template <int kSize>
