@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from oneop import ods as ods
     from oneop import testing as testing
     from oneop._public import *
+    from oneop.authoring.kernels.tvm_functions import tvm_ffi_function as tvm_ffi_function
     from oneop.autocast import register_autocast as register_autocast
     from oneop.jobs import scope as scope
     from oneop.jobs.function import global_function as global_function
@@ -79,6 +80,7 @@ _LATER = {
     "Graph": "jobs.graph:Graph",
     "compile_job": "jobs.graph:compile_job",
     "register_autocast": "autocast:register_autocast",
+    "tvm_ffi_function": "authoring.kernels.tvm_functions:tvm_ffi_function",
     "clear_default_session": "jobs.training.session:clear_default_session",
     "get_variable": "jobs.training.variables:get_variable",
     "watch": "jobs.training.variables:watch",
@@ -187,6 +189,7 @@ __all__ = [
     "testing",
     "to_global",
     "to_local",
+    "tvm_ffi_function",
     "typing",
     "usable_sources",
     "user_op_builder",

@@ -15,7 +15,7 @@
 #include "torch_host/calls/calls.h"
 #include "torch_host/calls/results.h"
 #include "torch_host/calls/sharded_calls.h"
-#include "torch_host/calls/symbolic.h"
+#include "torch_host/calls/symbols.h"
 #include "torch_host/calls/tensor_rules.h"
 #include "torch_host/calls/thread_cache.h"
 #include "torch_host/ops/torch_types.h"

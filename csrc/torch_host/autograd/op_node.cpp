@@ -12,7 +12,7 @@
 #include "engine/ops/error.h"
 #include "engine/ops/registry.h"
 #include "torch_host/calls/sharded_calls.h"
-#include "torch_host/calls/symbolic.h"
+#include "torch_host/calls/symbols.h"
 #include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {

@@ -1,8 +1,6 @@
 // symbolic.cpp: guessing output sizes from made-up numbers, and checking the guess.
 #include "torch_host/calls/symbolic.h"
 
-#include <torch/csrc/utils/python_symnode.h>
-
 #include <array>
 
 #include "engine/ops/error.h"
@@ -45,23 +43,6 @@ std::optional<SymbolicOutput> explain_output(const Symbols& symbols, const Tenso
 }
 
 }  // namespace
-
-std::optional<int64_t> hint_of(const c10::SymInt& size) {
-  if (const auto known = size.maybe_as_int()) {
-    return known;
-  }
-  const c10::SymNode node = size.toSymNode();
-  const auto* python = dynamic_cast<const torch::impl::PythonSymNodeImpl*>(node.get());
-  if (python == nullptr) {
-    return std::nullopt;
-  }
-  pybind11::gil_scoped_acquire gil;
-  const pybind11::object hint = pybind11::getattr(python->getPyObj(), "hint", pybind11::none());
-  if (!pybind11::isinstance<pybind11::int_>(hint)) {
-    return std::nullopt;
-  }
-  return hint.cast<int64_t>();
-}
 
 std::optional<std::vector<SymbolicOutput>> infer_symbolic(const OpRecord& record,
                                                           const Layout& layout,

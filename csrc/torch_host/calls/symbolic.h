@@ -11,10 +11,6 @@
 
 namespace oneop {
 
-// The number that a symbolic size stands for while tracing, without a guard; nothing where it has
-// none (unbacked).
-std::optional<int64_t> hint_of(const c10::SymInt& size);
-
 struct SymbolicOutput {
   int32_t dtype = 0;
   std::vector<c10::SymInt> sizes;

@@ -11,6 +11,10 @@
 
 namespace oneop {
 
+// The number that a symbolic size stands for while tracing, without a guard; nothing where it has
+// none (unbacked).
+std::optional<int64_t> hint_of(const c10::SymInt& size);
+
 // Runs on made-up numbers: what follows one symbol through two of them follows it always.
 constexpr size_t kRuns = 2;
 

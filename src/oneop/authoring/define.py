@@ -286,7 +286,7 @@ def register_kernel(
         dtypes: of the first input, or {argument: dtype or dtypes}; by default any.
         priority: among kernels that take a call, the one with the highest runs.
         when: a further condition: a function of the inputs' specs and of attributes.
-        language: "numpy", "torch", "numba" or "triton".
+        language: "numpy", "torch", "numba", "triton" or "tvm-ffi".
         deterministic: whether the same call gives the same bits each time; None says nothing. See `oneop.require`.
         batch_invariant: the bits of a row depend neither on the other rows of the batch nor on their number.
     """

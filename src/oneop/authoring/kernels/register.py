@@ -54,9 +54,10 @@ def register(
         )
     check_priority(name, priority, source)
     devices = _devices(name, device, language, source)
-    if language == "numba" and any(arg.has_gaps for arg in schema.inputs):
+    if language in ("numba", "tvm-ffi") and any(arg.has_gaps for arg in schema.inputs):
         raise RegistrationError(
-            f'op "{name}": numba kernels take no list with None in it\n  use language="numpy" or "torch"\n  at {source}'
+            f'op "{name}": {language} kernels take no list with None in it\n'
+            f'  use language="numpy" or "torch"\n  at {source}'
         )
     form, fields = LANGUAGES[language](schema, with_gaps(schema, function), source)
     if (form == "native" or fields.get("takes_out")) and has_dynamic_outputs(name):
@@ -105,7 +106,7 @@ def check_priority(name: str, priority: object, source: Source) -> None:
 
 
 def _devices(name: str, device: Devices, language: str, source: Source) -> tuple[str | None, ...]:
-    anywhere = language in ("torch", "triton")
+    anywhere = language in ("torch", "triton", "tvm-ffi")
     choice = (None,) if device is None and anywhere else ("cpu",) if device is None else device
     devices = (choice,) if isinstance(choice, str) else tuple(choice)
     for entry in devices:
@@ -190,4 +191,16 @@ def _numba(schema: Schema, function: Callable[..., Any], source: Source) -> tupl
     return "native", compile_kernel(schema, function, source)
 
 
-LANGUAGES: dict[str, Language] = {"numpy": _numpy, "torch": _torch, "numba": _numba, "triton": _triton}
+def _tvm_ffi(schema: Schema, function: Callable[..., Any], source: Source) -> tuple[str, dict[str, Any]]:
+    from oneop.authoring.kernels.tvm_functions import as_kernel  # late: tvm_ffi may not be installed
+
+    return _on_tensors(schema, as_kernel(schema, function, source), source)
+
+
+LANGUAGES: dict[str, Language] = {
+    "numpy": _numpy,
+    "torch": _torch,
+    "numba": _numba,
+    "triton": _triton,
+    "tvm-ffi": _tvm_ffi,
+}

@@ -1,0 +1,161 @@
+"""Functions of tvm-ffi as kernels, and ops as functions of tvm-ffi: real compiled functions, against torch."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oneop
+import oneop.testing
+from oneop.errors import MissingDependencyError, RegistrationError
+
+tvm_ffi = pytest.importorskip("tvm_ffi")
+
+SOURCE = """
+void scaled_add(tvm::ffi::TensorView x, tvm::ffi::TensorView y, tvm::ffi::TensorView z, double scale) {
+  TVM_FFI_ICHECK_EQ(x.numel(), y.numel());
+  const float* a = static_cast<const float*>(x.data_ptr());
+  const float* b = static_cast<const float*>(y.data_ptr());
+  float* c = static_cast<float*>(z.data_ptr());
+  for (int64_t i = 0; i < z.numel(); ++i) { c[i] = a[i] + static_cast<float>(scale) * b[i]; }
+}
+void halves(tvm::ffi::TensorView x, tvm::ffi::TensorView low, tvm::ffi::TensorView high) {
+  const float* from = static_cast<const float*>(x.data_ptr());
+  const int64_t n = low.numel();
+  std::copy_n(from, n, static_cast<float*>(low.data_ptr()));
+  std::copy_n(from + n, n, static_cast<float*>(high.data_ptr()));
+}
+void told(tvm::ffi::TensorView x, tvm::ffi::TensorView y, int64_t i, bool b, tvm::ffi::String s,
+          tvm::ffi::Array<int64_t> l, tvm::ffi::Optional<int64_t> o) {
+  float* to = static_cast<float*>(y.data_ptr());
+  to[0] = i; to[1] = b; to[2] = s.size(); to[3] = l.size(); to[4] = o.has_value() ? o.value() : -1;
+}
+void fails(tvm::ffi::TensorView, tvm::ffi::TensorView) { TVM_FFI_THROW(ValueError) << "no such luck"; }
+"""
+
+
+@pytest.fixture(scope="module")
+def module():
+    from tvm_ffi import cpp
+
+    return cpp.load_inline("tvm_tests", cpp_sources=SOURCE, functions=["scaled_add", "halves", "told", "fails"])
+
+
+@pytest.fixture(scope="module")
+def add(module):
+    op = oneop.define("tv_add(Tensor x, Tensor y, *, float scale=1.0) -> Tensor z")
+    op.register_infer(lambda x, y: x.like())
+    op.register_kernel("cpu", dtypes=torch.float32, language="tvm-ffi")(module.scaled_add)
+    op.register_grad(lambda ctx, dz: (dz, dz * ctx.scale))
+    op.register_vmap(lambda info, in_dims, x, y, scale=1.0: (op(x, y, scale=scale), 0))
+    return op
+
+
+def reference(x, y, scale=1.0):
+    return x + scale * y
+
+
+@settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@given(
+    shape=st.lists(st.integers(0, 5), max_size=4),
+    scale=st.floats(-4, 4, width=32),
+    is_strided=st.booleans(),
+)
+def test_values(add, shape, scale, is_strided):
+    x, y = torch.randn(shape), torch.randn(shape)
+    if is_strided and len(shape) > 1:
+        x, y = (t.transpose(0, 1).contiguous().transpose(0, 1) for t in (x, y))
+    torch.testing.assert_close(add(x, y, scale=scale), reference(x, y, scale))
+
+
+def test_it_is_an_op_like_any_other(add):
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    compiled = torch.compile(lambda a, b: add(a, b, scale=2.0) * 2, fullgraph=True)
+    torch.testing.assert_close(compiled(x, y), 2 * reference(x, y, 2.0))
+    exported = torch.export.export(Calls(add), (x, y)).module()
+    torch.testing.assert_close(exported(x, y), reference(x, y, 3.0))
+    torch.testing.assert_close(torch.vmap(lambda a: add(a, a))(x), reference(x, x))
+    own = [t.clone().requires_grad_() for t in (x, y)]
+    grads = torch.autograd.grad(add(*own, scale=2.0).sin().sum(), own)
+    expected = torch.autograd.grad(reference(*own, 2.0).sin().sum(), own)
+    for grad, other in zip(grads, expected, strict=True):
+        torch.testing.assert_close(grad, other)
+    assert [kernel.language for kernel in oneop.get_op("tv_add").kernels] == ["tvm-ffi"]
+
+
+class Calls(torch.nn.Module):
+    def __init__(self, op):
+        super().__init__()
+        self.op = op
+
+    def forward(self, x, y):
+        return self.op(x, y, scale=3.0)
+
+
+def test_several_outputs(module):
+    op = oneop.define("tv_halves(Tensor x) -> (Tensor low, Tensor high)", differentiable=False)
+    op.register_infer(lambda x: (x.like(shape=(x.shape[0] // 2,)), x.like(shape=(x.shape[0] // 2,))))
+    op.register_kernel("cpu", dtypes=torch.float32, language="tvm-ffi")(module.halves)
+    low, high = op(torch.arange(6.0))
+    assert low.tolist() == [0, 1, 2] and high.tolist() == [3, 4, 5]
+
+
+def test_attributes_of_all_kinds(module):
+    op = oneop.define(
+        "tv_told(Tensor x, *, int i, bool b, str s, int[] l, int? o=None) -> Tensor y", differentiable=False
+    )
+    op.register_infer(lambda x: x.like(shape=(5,)))
+    op.register_kernel("cpu", dtypes=torch.float32, language="tvm-ffi")(module.told)
+    x = torch.zeros(1)
+    assert op(x, i=7, b=True, s="four", l=[1, 2, 3]).tolist() == [7, 1, 4, 3, -1]
+    assert op(x, i=-7, b=False, s="", l=[], o=9).tolist() == [-7, 0, 0, 0, 9]
+
+
+def test_an_error_of_the_function_keeps_its_text(module):
+    op = oneop.define("tv_fails(Tensor x) -> Tensor y", differentiable=False)
+    op.register_infer(lambda x: x.like())
+    op.register_kernel("cpu", language="tvm-ffi")(module.fails)
+    with pytest.raises(Exception, match="no such luck"):
+        op(torch.zeros(2))
+
+
+def test_refusals(module, monkeypatch):
+    op = oneop.define("tv_refused(Tensor x, *, complex c=1.0) -> Tensor y", differentiable=False)
+    with pytest.raises(RegistrationError, match=r"expected a tvm_ffi\.Function for language"):
+        op.register_kernel("cpu", language="tvm-ffi")(lambda x: x)
+    with pytest.raises(RegistrationError, match="tvm-ffi has no complex numbers"):
+        op.register_kernel("cpu", language="tvm-ffi")(module.fails)
+    gaps = oneop.define("tv_gaps(Tensor?[] xs) -> Tensor y", differentiable=False)
+    with pytest.raises(RegistrationError, match="kernels take no list with None"):
+        gaps.register_kernel("cpu", language="tvm-ffi")(module.fails)
+    with pytest.raises(oneop.errors.ArgumentError, match="expected an op, such as"):
+        oneop.tvm_ffi_function(torch.relu)
+    monkeypatch.setitem(sys.modules, "tvm_ffi", None)
+    with pytest.raises(MissingDependencyError, match="need the package tvm_ffi"):
+        op.register_kernel("cpu", language="tvm-ffi")(module.fails)
+
+
+def test_an_op_as_a_function(add):
+    function = oneop.tvm_ffi_function(add)
+    assert isinstance(function, tvm_ffi.Function)
+    x, y = torch.randn(4, requires_grad=True), torch.randn(4)
+    result = torch.from_dlpack(function(x.detach(), y, 2.5))
+    torch.testing.assert_close(result, reference(x.detach(), y, 2.5))
+    from_numpy = function(tvm_ffi.from_dlpack(np.ones(3, np.float32)), tvm_ffi.from_dlpack(np.full(3, 2, np.float32)))
+    assert torch.from_dlpack(from_numpy).tolist() == [3, 3, 3]
+    with pytest.raises(Exception, match="attributes by position, found 4 values"):
+        function(x.detach(), y, 1.0, 2.0)
+
+
+def test_lists_and_dtypes_go_through_a_function():
+    op = oneop.define(
+        "tv_sum(Tensor[] xs, *, dtype d, int[] dims, int? k=None) -> (Tensor y, Tensor z)", differentiable=False
+    )
+    op.register_infer(lambda xs, d: (xs[0].like(dtype=d), xs[0].like()))
+    op.register_kernel(language="torch")(lambda xs, d, dims, k: (sum(xs).to(d) * len(dims), xs[0] * (k or 0)))
+    results = oneop.tvm_ffi_function(op)([torch.ones(2), torch.ones(2)], torch.float64, [1, 2, 3], 5)
+    y, z = (torch.from_dlpack(result) for result in results)
+    assert y.dtype == torch.float64 and y.tolist() == [6, 6] and z.tolist() == [5, 5]
