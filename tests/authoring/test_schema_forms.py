@@ -101,6 +101,11 @@ position where the schema does; `torch.ops.oneop.<name>` takes them by name.
 
 `Tensor?[] xs` is for torch a list of the tensors that are given and an attribute `bool[] xs_given=[]`, which calls of
 `oneop.ops` fill in; an empty one says that all are given. An input after the star may be given by position too.
+
+An argument may have any name. torch sees some with an underscore at their end, in schemas, in `torch.ops` and in the
+`attrs` of a rule for vmap: keywords (`lambda_`), `self_`, and of attributes `device_`, `requires_grad_`, `curr_mode_`,
+`op_overload_` and `output_counts_`, which it would take for its own. A gradient cannot read an argument called `needs`,
+and is refused: `ctx.needs` says which gradients are wanted.
 """
 
 
