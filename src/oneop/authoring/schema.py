@@ -224,7 +224,7 @@ def _tensor(text: str, part: str, name: str) -> Arg:
 def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     match = re.fullmatch(r"([A-Za-z_]\w*(?:\[\d*\])?\??)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?", part, re.DOTALL)
     if not match:
-        near = [INSTEAD[word] for word in INSTEAD if part.startswith((f"{word}(", f"{word} ", f"{word}["))]
+        near = [INSTEAD[word] for word in INSTEAD if part.startswith((f"{word}(", f"{word} ", f"{word}?"))]
         instead = f"\n  {near[0]}" if near else ""
         raise _error(text, f'cannot read "{part}"; expected a type and a name, such as float alpha=0.01{instead}')
     word, name, default = match.groups()

@@ -186,6 +186,6 @@ def _call_as_it_is(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
 
 
 _call_as_it_is._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
-    "an attribute of the op is not plain: give it Python's own numbers, strings and lists, as in int(n) or list(sizes), "
-    "and complex numbers that are finite"
+    "an attribute of the op is not plain: give it Python's own numbers, strings and lists, as in int(n) or list(sizes)"
+    ", and complex numbers that are finite"
 )

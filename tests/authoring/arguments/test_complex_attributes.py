@@ -1,4 +1,4 @@
-"""Complex attributes are what they are by every route: given as ints that change, and with parts that are not finite."""
+"""Complex attributes by every route: given as ints that change, and with parts that are not finite."""
 
 import io
 import itertools
