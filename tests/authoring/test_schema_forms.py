@@ -121,6 +121,10 @@ each output, `op(x, output_counts=[3])`; without it a list has one tensor, and `
 of lists of a fixed length only `int[2]` takes one number for all; `oneop.ops.<name>` takes dtypes, and one number for
 any list of numbers.
 
+An op without inputs runs where `device` says. Without it, it runs on torch's default device, as `torch.arange` does:
+`torch.set_default_device` and `with torch.device(...)` count, in eager mode and under torch.compile. An op whose inputs
+are all optional, and are left out, runs on the CPU.
+
 An argument may have any name. torch sees some with an underscore at their end, in schemas, in `torch.ops` and in the
 `attrs` of a rule for vmap: keywords (`lambda_`), `self_`, and of attributes `device_`, `requires_grad_`, `curr_mode_`,
 `op_overload_` and `output_counts_`, which it would take for its own. A gradient cannot read an argument called `needs`,

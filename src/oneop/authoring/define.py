@@ -18,6 +18,7 @@ from oneop.authoring.keys import cache_keys
 from oneop.authoring.rules import (
     batching,
     cuda_graphs,
+    default_device,
     dynamic,
     effects,
     flop_formulas,
@@ -465,5 +466,6 @@ after_defining(batching.attach)
 after_defining(effects.declare)
 after_defining(cuda_graphs.declare)
 after_defining(dynamic.declare)
+after_defining(default_device.declare)
 after_defining(flop_formulas.declare)
 cache_keys.install()

@@ -12,6 +12,7 @@ from torch import Tensor
 import oneop
 from oneop.authoring.schema import INSTEAD
 from oneop.errors import ArgumentError, CheckError, OneopError, RegistrationError
+from oneop.registry import isolated
 
 HEAD = '#include "oneop/op.h"\n'
 
@@ -174,7 +175,7 @@ def test_a_wrong_number_of_outputs_names_output_counts(returns, hint):
 def arange():
     op = oneop.define("sr_arange(*, int n, Device? device=None) -> Tensor y", differentiable=False)
     op.register_infer(lambda n: oneop.TensorSpec((n,), torch.float32))
-    op.register_kernel("cpu")(lambda n: torch.arange(n, dtype=torch.float32).numpy())
+    op.register_kernel("cpu")(lambda n: torch.arange(n, dtype=torch.float32, device="cpu").numpy())
     return op
 
 
@@ -186,6 +187,44 @@ def test_there_is_one_cpu(arange, device):
         ):
             call(n=2, device=device)
         assert call(n=2, device="cpu:0").tolist() == [0, 1]
+
+
+def test_the_default_device_of_torch_counts(arange):
+    compiled = torch.compile(lambda: arange(n=2), backend="aot_eager", fullgraph=True)
+    calls = [lambda: arange(n=2), lambda: torch.ops.oneop.sr_arange(n=2), compiled]
+    assert [call().device.type for call in calls] == ["cpu"] * 3
+    with torch.device("meta"):
+        assert [call().device.type for call in calls] == ["meta"] * 3
+        assert arange(n=2, device="cpu").tolist() == [0, 1]
+        with torch.device("cpu"):
+            assert arange(n=2).tolist() == [0, 1]
+    torch.set_default_device("meta")
+    try:
+        assert [call().device.type for call in calls] == ["meta"] * 3
+    finally:
+        torch.set_default_device(None)
+    assert [call().tolist() for call in calls] == [[0, 1]] * 3
+
+
+def test_the_default_device_is_not_for_ops_with_inputs():
+    with isolated():
+        oneop.define("sr_maybe(*, int n=2) -> Tensor y", differentiable=False)
+    op = oneop.define("sr_maybe(Tensor? x=None, *, int n=2) -> Tensor y", differentiable=False)
+    op.register_infer(lambda x, n: oneop.TensorSpec((n,), torch.float32))
+    op.register_kernel("cpu")(lambda x, n: torch.arange(n, dtype=torch.float32, device="cpu").numpy())
+    x = torch.ones(1)
+    with torch.device("meta"):
+        assert op(x).tolist() == op().tolist() == [0, 1]
+
+
+def test_the_default_device_counts_for_ops_in_cpp():
+    library = oneop.load_inline(
+        "sr_fill",
+        HEAD + 'OP("sr_fill(*, int n) -> Tensor y").infer([](oneop::Infer& ctx) {'
+        ' ctx.set<float>("y", {ctx.attr<int64_t>("n")}); }).kernel<float>([](auto y) { y[0] = 1; }).no_grad();',
+    )
+    with torch.device("meta"):
+        assert library.sr_fill(n=2).device.type == "meta"
 
 
 def test_a_scalar_has_64_bits():
