@@ -13,18 +13,18 @@
 namespace oneop {
 
 Signature::Signature(RecordPtr of) : record(std::move(of)), output_counts(least_outputs(op())) {
-  const auto add = [&](const std::string& name) {
+  const auto add = [&](const std::string& name, const std::string& in_schema) {
     names.emplace_back(PyUnicode_InternFromString(name.c_str()));
-    schema_names.emplace_back(PyUnicode_InternFromString(schema_name(name).c_str()));
+    schema_names.emplace_back(PyUnicode_InternFromString(in_schema.c_str()));
   };
   bool is_open = true;
   for (size_t i = 0; i < op().inputs.size(); ++i) {
-    add(op().inputs[i].name);
+    add(op().inputs[i].name, schema_name(op().inputs[i].name));
     is_open &= op().inputs[i].is_optional;
     mutates |= op().input_traits[i].is_mutable;
   }
   for (const AttrDef& attr : op().attrs) {
-    add(attr.name);
+    add(attr.name, attr_schema_name(attr.name));
     num_positional += attr.is_positional ? 1 : 0;
     default_keys.emplace_back();
     if (attr.has_default) {
@@ -33,11 +33,11 @@ Signature::Signature(RecordPtr of) : record(std::move(of)), output_counts(least_
   }
   if (op().has_open_outputs()) {
     output_counts_arg = static_cast<int32_t>(names.size());
-    add("output_counts");
+    add("output_counts", "output_counts");
   }
   if (is_open) {
     device_arg = static_cast<int32_t>(names.size());
-    add("device");
+    add("device", "device");
   }
   num_args = static_cast<int32_t>(names.size());
 }

@@ -138,6 +138,11 @@ class OpDef:
     kernels: tuple[KernelDef, ...]
     grad: GradDef | None
 
+    @property
+    def has_open_outputs(self) -> bool:
+        """Whether calls say how many outputs there are, by `output_counts`."""
+        return any(arg.is_optional or arg.count_is_minimum for arg in self.outputs)
+
     def __str__(self) -> str:
         """Return the text that `oneop.show` prints."""
         return "\n".join(_lines_of(self))

@@ -107,16 +107,17 @@ def independent_signatures(
 
 
 def sbp_signatures(
-    op: str, inputs: Sequence[Any], *, parallel_num: int = 1, **attrs: object
+    op: str, inputs: Sequence[Any], /, *, parallel_num: int = 1, **attrs: object
 ) -> list[dict[str, list[str]]]:
     """Return the SBP signatures of an op for these inputs, the one of broadcasts last.
 
     `inputs` has a shape, an `oneop.TensorSpec` or a tensor for each input tensor; or, where something is left out, one
     entry for each argument: a list of those for a variadic one, None for one that is absent. A signature maps each
     argument to `S(axis)`, `B` or `P` for each of its tensors. `parallel_num` leaves out those that split an axis into
-    more parts than it has elements.
+    more parts than it has elements; an attribute of that name is given as `parallel_num_`.
     """
     definition = get_op(op)
+    attrs = own_attrs(definition, attrs, ("parallel_num",))
     groups = group_inputs(definition, inputs)
     output_counts = default_output_counts(definition)
     counts = [*map(len, groups), *output_counts]
@@ -149,6 +150,13 @@ def text_of(op: OpDef, counts: Sequence[int], signature: Signature) -> str:
 def default_output_counts(op: OpDef) -> list[int]:
     """Return the number of tensors of each output argument where the call does not say."""
     return [0 if arg.is_optional else max(arg.count, 1) for arg in op.outputs]
+
+
+def own_attrs(op: OpDef, attrs: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
+    """Return attributes by their names, where those named as an option of the caller came with an underscore."""
+    names = {attr.name for attr in op.attrs}
+    spelled = {f"{name}_": name for name in options if name in names and f"{name}_" not in names}
+    return {spelled.get(name, name): value for name, value in attrs.items()}
 
 
 def group_inputs(op: OpDef, inputs: Sequence[Any]) -> list[list[tuple[tuple[int, ...], torch.dtype]]]:

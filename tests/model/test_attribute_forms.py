@@ -126,7 +126,7 @@ def test_one_number_for_all_where_torch_has_it():
         ("f(Tensor x, *, int[2] k=[1, 2, 3]) -> Tensor", "expected a list of ints of length 2, or one int for all"),
         ("f(Tensor x, *, str[2] k='ab') -> Tensor", "expected a list of str of length 2, found str 'ab'"),
         ("f(Tensor x, *, complex[2] k) -> Tensor", r"there is no attribute type complex\[2\]"),
-        ("f(Tensor x, *, Scalar k='a') -> Tensor", "expected an int, float, bool or complex, found str 'a'"),
+        ("f(Tensor x, *, Scalar k='a') -> Tensor", "expected an int of 64 bits, float, bool or complex, found str 'a'"),
         ("f(Tensor x, *, bool[] k=True) -> Tensor", "expected a list of bools, found bool True"),
     ],
 )

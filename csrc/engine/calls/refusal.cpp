@@ -124,7 +124,7 @@ std::string type_words(int32_t type, const std::string& dtype) {
     case ONEOP_ATTR_LIST_BOOL:
       return "a list of bools";
     case ONEOP_ATTR_SCALAR:
-      return "an int, float, bool or complex";
+      return "an int of 64 bits, float, bool or complex";
     case ONEOP_ATTR_LIST_SHAPE:
       return "a list of shapes";
     case ONEOP_ATTR_LIST_STRING:

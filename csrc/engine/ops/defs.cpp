@@ -76,4 +76,12 @@ std::string schema_name(const std::string& name) {
   return keywords.count(name) != 0 ? name + "_" : name;
 }
 
+std::string attr_schema_name(const std::string& name) {
+  // torch takes these from the keywords of any op: `device` and `requires_grad` as those of
+  // functions that make tensors, two as its own functions' parameters. `output_counts` is ours.
+  static const std::set<std::string> taken = {"curr_mode", "device", "op_overload", "output_counts",
+                                              "requires_grad"};
+  return taken.count(name) != 0 ? name + "_" : schema_name(name);
+}
+
 }  // namespace oneop

@@ -69,6 +69,8 @@ struct ArgTraits {
 
 // `in` is a keyword for Python and for torch's schema parser: such names get an underscore.
 std::string schema_name(const std::string& name);
+// That of an attribute, which torch sees among keywords: `device_` for `device` too.
+std::string attr_schema_name(const std::string& name);
 
 // A flag of the host's own beside ONEOP_OP_..., set at registration: some output has dynamic axes.
 constexpr uint32_t kDynamicOutputs = 1u << 31;

@@ -49,10 +49,13 @@ std::string Status::message() const {
 }
 
 void Status::check(int32_t code, const std::string& what) {
-  if (code == ONEOP_OK && !failed()) {
-    return;
+  if (code != ONEOP_OK || failed()) {
+    raise(code, what, "");
   }
-  std::string text = what + ": " + message();
+}
+
+void Status::raise(int32_t code, const std::string& what, const std::string& line) {
+  std::string text = what + ": " + message() + (line.empty() ? "" : "\n  ") + line;
   if (block_.report != nullptr && !block_.report->file.empty()) {
     text += "\n  at " + block_.report->file + ":" + std::to_string(block_.report->line);
   }

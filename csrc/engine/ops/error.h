@@ -35,6 +35,13 @@ class Status {
   // Throws if `code` says that the callback failed. `what` names the op and the act, for the
   // message.
   void check(int32_t code, const std::string& what);
+  // With a further line of the message, which is made from what the callback said.
+  template <typename Line>
+  void check(int32_t code, const std::string& what, const Line& line) {
+    if (code != ONEOP_OK || failed()) {
+      raise(code, what, line(message()));
+    }
+  }
   // For hosts' own callbacks (sinks), which fail into a status that they are handed.
   static int32_t fail(oneop_status* status, int32_t kind, const std::string& message);
   // Keeps the Python exception behind a failure, once that is reported.
@@ -56,6 +63,7 @@ class Status {
     std::unique_ptr<Report>
         report;  // made when something fails: a status is on the path of every call
   };
+  [[noreturn]] void raise(int32_t code, const std::string& what, const std::string& line);
   static void report(oneop_status* status, int32_t kind, const char* message, int64_t length,
                      const char* file, int32_t line);
   Block block_;

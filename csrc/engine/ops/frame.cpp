@@ -178,9 +178,10 @@ void Frame::infer() {
   check_gaps();
   const std::string what = "op " + in_quotes(op_.name);
   const oneop_op_def& abi = op_.abi;
+  const auto inputs = [this](const std::string& said) { return inputs_beside(said); };
   Status status;
   if (abi.check_attrs != nullptr) {
-    status.check(abi.check_attrs(abi.self, &frame_, status.abi()), what);
+    status.check(abi.check_attrs(abi.self, &frame_, status.abi()), what, inputs);
   }
   if (abi.infer_logical == nullptr) {
     throw Error("OpNotImplementedError",
@@ -189,9 +190,9 @@ void Frame::infer() {
                                             : ".SetTensorDescInferFn(fn)") +
                     "\n  defined at " + op_.source.text());
   }
-  status.check(abi.infer_logical(abi.self, &frame_, status.abi()), what);
+  status.check(abi.infer_logical(abi.self, &frame_, status.abi()), what, inputs);
   if (abi.infer_dtype != nullptr) {
-    status.check(abi.infer_dtype(abi.self, &frame_, status.abi()), what);
+    status.check(abi.infer_dtype(abi.self, &frame_, status.abi()), what, inputs);
   }
   check_outputs();
   for (int32_t i = frame_.num_input_tensors; i < static_cast<int32_t>(tensors_.size()); ++i) {
@@ -199,6 +200,32 @@ void Frame::infer() {
     set_contiguous(&tensors_[i]);
   }
   mark_dynamic();
+}
+
+// What was found, beside what inference says of it; nothing where that says it already.
+std::string Frame::inputs_beside(const std::string& said) const {
+  bool is_said = true;
+  for (int32_t i = 0; i < frame_.num_input_tensors; ++i) {
+    const oneop_tensor& tensor = tensors_[i];
+    const std::string text = tensor_text(tensor.dtype, tensor.shape, tensor.ndim);
+    is_said &= said.find(text.substr(text.find('['))) != std::string::npos;
+  }
+  return is_said ? "" : side_text(inputs_);
+}
+
+void Frame::refuse_dynamic_axis(int32_t output, const oneop_tensor& tensor) const {
+  uint32_t axes = op_.outputs[output].dynamic_axes >> tensor.ndim;
+  int32_t axis = tensor.ndim;
+  for (; (axes & 1) == 0; axes >>= 1) {
+    ++axis;
+  }
+  throw Error("CheckError",
+              "op " + in_quotes(op_.name) + ": output " + in_quotes(outputs_[output].name) +
+                  " is declared to have a size that depends on data along axis " +
+                  std::to_string(axis) + ", and inference gave it " + std::to_string(tensor.ndim) +
+                  " axes\n  " + call_text() + "\n  declare an axis that it has: dynamic={" +
+                  in_quotes(outputs_[output].name) + ": 0}, in C++ .dynamic(" +
+                  in_quotes(outputs_[output].name) + ", 0)\n  defined at " + op_.source.text());
 }
 
 // From here on `is_dynamic` of an output is what kernels see: a bit for each axis.
@@ -210,6 +237,9 @@ void Frame::mark_dynamic() {
       const uint32_t named = op_.outputs[a].dynamic_axes;
       const uint32_t axes = named != 0 ? named : tensor.is_dynamic != 0 ? ~0u : 0;
       const uint32_t there = tensor.ndim >= 32 ? ~0u : (1u << tensor.ndim) - 1;
+      if ((named & ~there) != 0) {
+        refuse_dynamic_axis(a, tensor);
+      }
       tensor.is_dynamic = static_cast<int32_t>(axes & there);
       has_dynamic_outputs_ |= tensor.is_dynamic != 0;
     }
@@ -286,23 +316,20 @@ const oneop_tensor* Frame::find(const std::string& arg, int32_t index) const {
   return nullptr;
 }
 
-std::string Frame::call_text() const {
+std::string Frame::call_text() const { return side_text(inputs_) + " -> " + side_text(outputs_); }
+
+std::string Frame::side_text(const std::vector<oneop_arg>& args) const {
   std::string text;
-  for (const auto* args : {&inputs_, &outputs_}) {
-    const char* separator = "";
-    if (args == &outputs_) {
-      text += " -> ";
+  const char* separator = "";
+  for (const oneop_arg& arg : args) {
+    for (int32_t i = 0; i < arg.count && i < 4; ++i) {
+      const oneop_tensor& tensor = tensors_[arg.first + i];
+      text += separator + std::string(arg.name) + ": " +
+              tensor_text(tensor.dtype, tensor.shape, tensor.ndim);
+      separator = ", ";
     }
-    for (const oneop_arg& arg : *args) {
-      for (int32_t i = 0; i < arg.count && i < 4; ++i) {
-        const oneop_tensor& tensor = tensors_[arg.first + i];
-        text += separator + std::string(arg.name) + ": " +
-                tensor_text(tensor.dtype, tensor.shape, tensor.ndim);
-        separator = ", ";
-      }
-      if (arg.count > 4) {
-        text += ", ... (" + std::to_string(arg.count) + " in all)";
-      }
+    if (arg.count > 4) {
+      text += ", ... (" + std::to_string(arg.count) + " in all)";
     }
   }
   return text;

@@ -53,6 +53,9 @@ class Frame {
  private:
   void place_tensors(const CallSpec& spec, int32_t num_inputs);
   void fill_frame(const CallSpec& spec, int32_t num_inputs);
+  std::string side_text(const std::vector<oneop_arg>& args) const;
+  std::string inputs_beside(const std::string& said) const;
+  [[noreturn]] void refuse_dynamic_axis(int32_t output, const oneop_tensor& tensor) const;
   std::string output_fault(const oneop_tensor& tensor) const;  // empty: there is none
   void check_outputs();
   void mark_dynamic();

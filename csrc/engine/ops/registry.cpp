@@ -83,7 +83,7 @@ void check_definition(const OpDef& op) {
     if (!is_identifier(attr.name)) {
       refuse(op.source, where + " is not an identifier");
     }
-    if (!taken.insert(schema_name(attr.name)).second) {
+    if (!taken.insert(attr_schema_name(attr.name)).second) {
       refuse(op.source, where + " has a name that is taken by another input, output or attribute");
     }
     if (attr.name == "device" && !needs_tensor) {

@@ -16,16 +16,16 @@ struct ArgNames {
 
   explicit ArgNames(const Layout& of) : layout_id(of.id) {
     for (const ArgDef& arg : of.op->inputs) {
-      add(arg.name);
+      add(arg.name, schema_name(arg.name));
     }
     for (const AttrDef& attr : of.op->attrs) {
-      add(attr.name);
+      add(attr.name, attr_schema_name(attr.name));
     }
     if (of.output_counts_arg >= 0) {
-      add("output_counts");
+      add("output_counts", "output_counts");
     }
     if (of.device_arg >= 0) {
-      add("device");
+      add("device", "device");
     }
   }
   ~ArgNames() {
@@ -39,9 +39,9 @@ struct ArgNames {
   ArgNames& operator=(const ArgNames&) = delete;
 
  private:
-  void add(const std::string& name) {
+  void add(const std::string& name, const std::string& known_to_torch) {
     own.push_back(PyUnicode_InternFromString(name.c_str()));
-    schema.push_back(PyUnicode_InternFromString(schema_name(name).c_str()));
+    schema.push_back(PyUnicode_InternFromString(known_to_torch.c_str()));
   }
 };
 

@@ -132,10 +132,29 @@ void wait_for_kernel(const std::string& op, const CallPlan& plan, c10::Device de
 void set_kernel_sync(bool is_on) { syncs_kernels = is_on; }
 bool kernel_sync() { return syncs_kernels.load(std::memory_order_relaxed); }
 
+namespace {
+
+// What the call gives as `device`. torch.device("cpu:1") is possible, and there is no such device.
+c10::Device wanted_device(const Layout& layout, const c10::IValue& value) {
+  try {
+    const c10::Device device = value.toDevice();
+    if (!device.is_cpu() || device.index() <= 0) {
+      return device;
+    }
+  } catch (const c10::Error&) {  // torch's own check of the index, where it is compiled in
+  }
+  throw Error("ArgumentError", "op " + in_quotes(layout.op->name) +
+                                   ", device: there is one cpu, found an index above 0\n  write "
+                                   "device=\"cpu\"\n  defined at " +
+                                   layout.op->source.text());
+}
+
+}  // namespace
+
 c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallTensors& call) {
   if (call.tensors.empty()) {
     const c10::IValue& device = args[layout.device_arg];
-    return device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
+    return device.isNone() ? c10::Device(c10::kCPU) : wanted_device(layout, device);
   }
   size_t first = 0;
   const auto on_host = tensors_on_host(layout, call);
@@ -144,7 +163,7 @@ c10::Device device_of(const Layout& layout, const c10::IValue* args, const CallT
   }
   const c10::Device device = call.tensors[first]->device();
   if (layout.device_arg >= 0 && args != nullptr && !args[layout.device_arg].isNone()) {
-    const c10::Device wanted = args[layout.device_arg].toDevice();
+    const c10::Device wanted = wanted_device(layout, args[layout.device_arg]);
     const bool same = wanted.type() == device.type() &&
                       (!wanted.has_index() || wanted.index() == device.index() || device.is_cpu());
     if (!same && !device.is_meta()) {  // of fake tensors only torch knows the device

@@ -88,7 +88,7 @@ Argument attr_argument(const AttrDef& attr, Layout* layout) {
   }
   const std::optional<int32_t> size =
       attr.list_size > 0 ? std::optional<int32_t>(attr.list_size) : std::nullopt;
-  return Argument(schema_name(attr.name), type, real_type, size, std::move(default_value),
+  return Argument(attr_schema_name(attr.name), type, real_type, size, std::move(default_value),
                   /*kwarg_only=*/true);
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from oneop.authoring.binding import Source
-from oneop.errors import RegistrationError
+from oneop.errors import RegistrationError, described
 from oneop.model.attributes import ATTR_TYPES
 
 #: What an annotation means; where several types of attributes look alike in Python, the widest one.
@@ -20,6 +20,8 @@ _KINDS: dict[Any, str] = {
     torch.Tensor: "Tensor",
     list[torch.Tensor]: "Tensor[]",
     Sequence[torch.Tensor]: "Tensor[]",
+    list[torch.Tensor | None]: "Tensor?[]",
+    Sequence[torch.Tensor | None]: "Tensor?[]",
     tuple[int, ...]: "shape",
     list[tuple[int, ...]]: "shape[]",
     torch.types.Number: "Scalar",  # int | float | bool
@@ -62,15 +64,26 @@ def schema_of_function(function: Callable[..., Any], mutates: Collection[str], s
                 f"parameter {parameter.name}: no schema has the type {_text(hints[parameter.name])}\n"
                 f"  there are: {', '.join(dict.fromkeys(_text(known) for known in _KINDS))}, each with | None"
             )
+        if kind.startswith("Tensor") and not _is_absent(parameter.default):
+            raise refuse(
+                f"parameter {parameter.name}: an input may have the default None and no other, "
+                f"found {described(parameter.default)}\n"
+                f"  write {parameter.name}: Tensor | None = None, and put the tensor in its place in the body"
+            )
         parts.append(_parameter(parameter, kind, len(parts) if parameter.name in mutates else None))
     if "return" not in hints:
         raise refuse("the result has no annotation; write -> Tensor, -> tuple[Tensor, Tensor] or -> None")
     return f"{name}({', '.join(parts)}) -> {_returns(hints['return'], refuse)}"
 
 
+def _is_absent(default: object) -> bool:
+    return default is inspect.Parameter.empty or default is None or (isinstance(default, (list, tuple)) and not default)
+
+
 def _parameter(parameter: inspect.Parameter, kind: str, alias: int | None) -> str:
     if alias is not None:
-        kind = kind.replace("Tensor", f"Tensor({chr(ord('a') + alias % 26)}!)", 1)
+        name = chr(ord("a") + alias) if alias < 26 else f"a{alias}"
+        kind = kind.replace("Tensor", f"Tensor({name}!)", 1)
     if parameter.default is parameter.empty:
         return f"{kind} {parameter.name}"
     if kind.startswith("Tensor"):

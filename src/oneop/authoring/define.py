@@ -18,6 +18,7 @@ from oneop.authoring.keys import cache_keys
 from oneop.authoring.rules import (
     batching,
     cuda_graphs,
+    default_device,
     dynamic,
     effects,
     flop_formulas,
@@ -203,6 +204,7 @@ def define_at(
     )
     if infer is not None:
         rule, signatures = _infer.from_text(parsed, infer, source)
+        _dynamic.check_rank(parsed, axes, _infer.ranks_of(parsed, infer), source)
         signatures = None if axes else signatures
         op = replace(op, infer=rule, sbp=signatures, sbp_is_implied=signatures is not None)
     elif not parsed.outputs:  # there is nothing to infer and nothing to differentiate
@@ -389,7 +391,7 @@ def register_sbp(op: Op, *signatures: Any) -> Any:
 
 
 @untraced
-def register_size_attrs(op: Op, **sizes: str) -> None:
+def register_size_attrs(op: Op, /, **sizes: str) -> None:
     """Declare attributes that hold sizes: `rows="y[0]"` for the size of an axis of a tensor, `shape="y"` for its shape.
 
     On many devices each part is given its own. What is not declared is the same everywhere, whatever its value.
@@ -464,5 +466,6 @@ after_defining(batching.attach)
 after_defining(effects.declare)
 after_defining(cuda_graphs.declare)
 after_defining(dynamic.declare)
+after_defining(default_device.declare)
 after_defining(flop_formulas.declare)
 cache_keys.install()

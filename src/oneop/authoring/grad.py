@@ -21,21 +21,33 @@ class Context:
 
     def __init__(self, op: str, values: dict[str, Any], needs: Mapping[str, bool]) -> None:
         """Keep the values."""
-        self._op = op
-        self._values = values
+        self.__op = op
+        self.__values = values
         self.needs = needs
 
     def __getattr__(self, name: str) -> Any:
         """Return an input, output or attribute."""
         try:
-            return self._values[name]
+            return self.__values[name]
         except KeyError:
-            hint = did_you_mean(name, self._values)
+            hint = did_you_mean(name, self.__values)
             raise GradientError(
-                f'op "{self._op}": its rule asks for ctx.{name}, which is not kept{hint}\n'
-                f"  it has: {', '.join(self._values) or 'nothing'}; "
+                f'op "{self.__op}": its rule asks for ctx.{name}, which is not kept{hint}\n'
+                f"  it has: {', '.join(self.__values) or 'nothing'}; "
                 "name more inputs and outputs with register_grad(saves=[...])"
             ) from None
+
+
+def refuse_unreachable(schema: Schema, source: Source) -> None:
+    """Refuse a rule of an op whose context would give something else by the name of an argument."""
+    arguments = [*schema.inputs, *schema.outputs]
+    for name in [*(arg.name for arg in arguments), *(attr.name for attr in schema.attrs)]:
+        if name == "needs" or hasattr(Context, name):
+            means = "which gradients are wanted" if name == "needs" else "what Python means by it"
+            raise RegistrationError(
+                f'op "{schema.name}": a rule cannot read its argument "{name}": ctx.{name} is {means}\n'
+                f"  give the argument another name, {name.strip('_')}_ say\n  at {source}"
+            )
 
 
 def read_names(function: Callable[..., Any]) -> set[str]:
@@ -55,6 +67,7 @@ def grad_fields(
     schema: Schema, function: Callable[..., Any], saves: Iterable[str] | None, source: Source
 ) -> dict[str, Any]:
     """Return what the core needs of a gradient."""
+    refuse_unreachable(schema, source)
     tensors = [arg.name for arg in (*schema.inputs, *schema.outputs)]
     asked = read_names(function) if saves is None else set(saves)
     unknown = set() if saves is None else asked - set(tensors)
@@ -151,6 +164,7 @@ def _tensors(arg: Arg, count: int, entry: object, refuse: Callable[[str], Except
 
 def forward_fields(schema: Schema, function: Callable[..., Any], source: Source) -> dict[str, Any]:
     """Return what the core needs of a forward-mode rule."""
+    refuse_unreachable(schema, source)
 
     def call(
         counts: Sequence[int],

@@ -25,6 +25,7 @@ class Arg:
     count_is_minimum: bool = False
     is_optional: bool = False
     is_mutable: bool = False
+    alias: str = ""  # the a of Tensor(a!)
     has_gaps: bool = False  # items of the list may be None
     is_keyword_only: bool = False  # written after the star; signatures show it
 
@@ -63,6 +64,24 @@ class Schema:
     outputs: tuple[Arg, ...]
 
 
+#: Types of torch that schemas here have not, and what to write instead.
+INSTEAD = {
+    "Layout": "write str k, and its name",
+    "MemoryFormat": "write str k, and its name",
+    "Stream": "leave it out: kernels run on torch's current stream",
+    "Storage": "write Tensor x, and give a tensor of the storage",
+    "Generator": "leave it out and say random: kernels draw from torch's generator",
+    "QScheme": "write str k, and its name",
+    "Dimname": "write str k",
+    "Any": "write a type; a choice of several is an attribute for each, with a default",
+    "Dict": "write two lists, of keys and of values",
+    "SymFloat": "write float k",
+    "SymBool": "write bool k",
+    "complex[]": "write float[] k, real and imaginary parts in turn",
+    "Scalar[]": "write float[] k, or int[] k",
+    "int[][]": "write shape[] k",
+}
+
 #: As many as the ABI allows for one argument.
 MOST_TENSORS = 65536
 
@@ -78,7 +97,7 @@ def parse_schema(text: str) -> Schema:
         )
     match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if not match:
-        raise _error(text, "expected name(inputs, *, attributes) -> outputs")
+        raise _error(text, _why_unreadable(text))
     name, arguments, returns = match.groups()
     inputs: list[Arg] = []
     attrs: list[Attr] = []
@@ -86,6 +105,8 @@ def parse_schema(text: str) -> Schema:
     device = ""
     for part in _split(arguments):
         if part == "*":
+            if after_star:
+                raise _error(text, "there are two stars; one says that what follows is given by name")
             after_star = True
         elif part.startswith("Tensor"):
             positional = [attr.name for attr in attrs if attr.is_positional]
@@ -97,6 +118,7 @@ def parse_schema(text: str) -> Schema:
         else:
             attrs.append(_attr(text, part, is_positional=not after_star))
     _check_device(text, device, inputs)
+    _check_aliases(text, inputs)
     _check_positions(text, inputs, attrs)
     attrs += [Attr(name=arg.presence, type="bool[]", has_default=True, default=[]) for arg in inputs if arg.has_gaps]
     outputs = _outputs(text, returns)
@@ -111,6 +133,26 @@ def parse_schema(text: str) -> Schema:
         attrs=tuple(attrs),
         outputs=outputs,
     )
+
+
+def _why_unreadable(text: str) -> str:
+    """Say what is wrong with a text that has not the form of a schema."""
+    name = re.match(r"\s*(\w+)(::|\.)(\w+)", text)
+    if name and name[2] == "::":
+        return f"all ops are in the namespace oneop; write the name alone, {name[3]}(...), or {name[1]}__{name[3]}(...)"
+    if name:
+        return f"an op has no overloads; give it a name of its own, {name[1]}_{name[3]}(...)"
+    return "expected name(inputs, *, attributes) -> outputs"
+
+
+def _check_aliases(text: str, inputs: Sequence[Arg]) -> None:
+    """Refuse one alias for two inputs: for torch they would be the same memory."""
+    aliases = [arg.alias for arg in inputs if arg.is_mutable]
+    for alias in aliases:
+        if aliases.count(alias) > 1:
+            raise _error(
+                text, f"two inputs have the alias {alias}, as if they were one tensor; write Tensor(b!) for one"
+            )
 
 
 def _check_device(text: str, part: str, inputs: Sequence[Arg]) -> None:
@@ -140,6 +182,10 @@ def _check_positions(text: str, inputs: Sequence[Arg], attrs: Sequence[Attr]) ->
 
 def _outputs(text: str, returns: str) -> tuple[Arg, ...]:
     parts = _split(returns[1:-1]) if returns.startswith("(") and returns.endswith(")") else [returns]
+    for part in parts:
+        word = part.split()[0].split("[")[0].rstrip("?") if part.split() else ""
+        if word in BY_SCHEMA or word in _ALIASES or word in INSTEAD:
+            raise _error(text, f'"{part}": an op returns tensors; write -> Tensor, and return one of one element')
     outputs = [_tensor(text, part, "out" if len(parts) == 1 else f"out{i}") for i, part in enumerate(parts)]
     if any(output.has_gaps for output in outputs):
         raise _error(text, "a list of results has no items that are None; write -> Tensor[]")
@@ -170,6 +216,7 @@ def _tensor(text: str, part: str, name: str) -> Arg:
         count_is_minimum=bool(bracket) and (not count or bool(plus)),
         is_optional=bool(mark) or bool(optional) or bool(default),
         is_mutable=bool(writes),
+        alias=alias[1:-2] if writes else "",
         has_gaps=has_gaps,
     )
 
@@ -177,7 +224,9 @@ def _tensor(text: str, part: str, name: str) -> Arg:
 def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     match = re.fullmatch(r"([A-Za-z_]\w*(?:\[\d*\])?\??)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?", part, re.DOTALL)
     if not match:
-        raise _error(text, f'cannot read "{part}"; expected a type and a name, such as float alpha=0.01')
+        near = [INSTEAD[word] for word in INSTEAD if part.startswith((f"{word}(", f"{word} ", f"{word}?"))]
+        instead = f"\n  {near[0]}" if near else ""
+        raise _error(text, f'cannot read "{part}"; expected a type and a name, such as float alpha=0.01{instead}')
     word, name, default = match.groups()
     is_optional = word.endswith("?")
     word = word.removesuffix("?")
@@ -188,9 +237,7 @@ def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     listed = f"{sized[1]}[]" if sized else word
     kind = _ALIASES.get(listed, listed)
     if kind not in BY_SCHEMA:
-        near = did_you_mean(word, ["Tensor", *BY_SCHEMA])
-        types = ", ".join(["Tensor", *BY_SCHEMA])
-        raise _error(text, f'"{part}": there is no attribute type {word}{near}\n  there are: {types}')
+        raise _no_type(text, part, word)
     attr = Attr(name=name, type=kind, is_optional=is_optional, is_positional=is_positional, list_size=list_size)
     if default is None:
         return attr
@@ -203,6 +250,15 @@ def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     if not is_optional:
         raise _error(text, f'"{part}": only an optional attribute may be None; write {word}? {name}=None')
     return replace(attr, has_default=True)
+
+
+def _no_type(text: str, part: str, word: str) -> RegistrationError:
+    instead = INSTEAD.get(word) or INSTEAD.get(word.split("[")[0])
+    if instead is not None:
+        return _error(text, f'"{part}": there is no attribute type {word}\n  {instead}')
+    near = did_you_mean(word, ["Tensor", *BY_SCHEMA])
+    types = ", ".join(["Tensor", *BY_SCHEMA])
+    return _error(text, f'"{part}": there is no attribute type {word}{near}\n  there are: {types}')
 
 
 def _default(text: str, part: str, kind: str, default: str) -> object:

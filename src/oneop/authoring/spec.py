@@ -87,8 +87,12 @@ def flatten_result(schema: Schema, where: str, result: object, inputs: Sequence[
 
 
 def _how_many(schema: Schema) -> str:
-    names = [arg.name for arg in schema.outputs if arg.is_list]
-    return f"; a call says how many tensors {names[0]} has: output_counts=[...]" if names else ""
+    for arg in schema.outputs:
+        if arg.is_list and arg.count_is_minimum:
+            return f"; a call says how many tensors {arg.name} has: output_counts=[...]"
+        if arg.is_optional:
+            return f"; {arg.name} is there where a call says so: output_counts=[...], 0 or 1 for it"
+    return ""
 
 
 def _is_shape(value: object) -> bool:

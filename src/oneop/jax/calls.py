@@ -102,7 +102,7 @@ class JaxOp:
         #: Calls on arrays with data, by their attributes: (edition, types of these values, program).
         self._compiled: dict[Any, tuple[str, list[type], Callable[..., Any]]] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the op. Raises as the call on torch's tensors does."""
         if tuple(map(type, args)) == self._kinds:
             try:

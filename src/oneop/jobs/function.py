@@ -170,13 +170,13 @@ class Job(JobEntry):
             *compiled.around_steps(),
         )
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, /, *args: Any, **kwargs: Any) -> Any:
         if current_context() is None and not self._compilation.from_host:
             refuse_traces(self._name, ())
         with outside_traces():
             return self._call_outside(*args, **kwargs)
 
-    def _call_outside(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_outside(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._signature.is_callback:
             self._lost.raise_first()
         with refusing_traces():

@@ -59,7 +59,7 @@ class TensorJob:
         return self._compilation.get()
 
     @untraced
-    def __call__(self, *inputs: torch.Tensor, **named: torch.Tensor) -> Any:
+    def __call__(self, /, *inputs: torch.Tensor, **named: torch.Tensor) -> Any:
         """Run the job. Raises `ArgumentError` for other shapes or dtypes than those it was traced for.
 
         While torch traces (another job, make_fx, export) the function itself runs, so that it is traced too.

@@ -15,7 +15,7 @@ from oneop.hosts.gradients import Call, Gradient
 Pullback = Callable[..., tuple[Any, ...]]
 
 
-def vjp(op: Callable[..., Any], *inputs: Any, **attrs: Any) -> tuple[Any, Pullback]:
+def vjp(op: Callable[..., Any], /, *inputs: Any, **attrs: Any) -> tuple[Any, Pullback]:
     """Call an op and return `(outputs, pullback)`.
 
     `pullback(*cotangents)` takes an array, or None for zeros, for each output and returns a tuple with the gradient of

@@ -208,7 +208,7 @@ class _FollowingOp:
         self._call = call
         self._hash = number
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
 
     def __hash__(self) -> int:

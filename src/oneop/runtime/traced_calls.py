@@ -57,7 +57,7 @@ def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
                     value = [value] * size  # one number for all
                 if not _is_plain(value, *plan.kinds[name]) or (size and len(value) != size):
                     return _call_as_it_is(op, *inputs, **arguments)
-                if (name in plan.complexes or type(value) is complex) and not _is_finite(value):
+                if type(value) is complex and not _is_finite(value):
                     return _call_as_it_is(op, *inputs, **arguments)
             elif name not in plan.others:
                 return _call_as_it_is(op, *inputs, **arguments)  # which says what the op takes
@@ -105,11 +105,22 @@ text_of_bytes._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _is_finite(value: complex) -> bool:
-    """Tell whether Python reads the text of a number, which stands in a graph's code: infj and nanj are no numbers."""
+    """Tell whether Python reads the text of a number, which stands in compiled code: infj and nanj are no numbers."""
     return cmath.isfinite(value)
 
 
 _is_finite._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def name_infinite_parts() -> None:
+    """Let the code of a graph, which has numbers as Python shows them, say infj and nanj: export writes such code."""
+    register = getattr(torch.fx.graph, "_register_custom_builtin", None)
+    if register is not None:
+        for name in ("infj", "nanj"):
+            register(name, f'{name} = complex("{name}")', complex(name))
+
+
+name_infinite_parts()
 
 
 class TraceNames:
@@ -130,7 +141,6 @@ class TraceNames:
         self.positional = [attr["name"] for attr in info["attrs"] if attr["is_positional"]]
         self.optional = {attr["name"] for attr in info["attrs"] if attr["is_optional"]}
         self.optional.update({self.attrs[name] for name in self.optional if name in self.attrs})
-        self.complexes = {attr["name"] for attr in info["attrs"] if attr["type"] == "complex"}
         self.sizes = {attr["name"]: attr["list_size"] for attr in info["attrs"] if attr["list_size"]}
         self.sizes.update({self.attrs[name]: size for name, size in self.sizes.items() if name in self.attrs})
         self.returns_list = returns_list
@@ -177,4 +187,5 @@ def _call_as_it_is(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
 
 _call_as_it_is._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
     "an attribute of the op is not plain: give it Python's own numbers, strings and lists, as in int(n) or list(sizes)"
+    ", and complex numbers that are finite"
 )

@@ -63,14 +63,14 @@ class Explanation:
         return self.text
 
 
-def explain_sharding(op: Op | str, *args: Any, **attrs: Any) -> Explanation:
+def explain_sharding(op: Op | str, /, *args: Any, **attrs: Any) -> Explanation:
     """Print how a call with these DTensors would run, without running it, and return that; see `explain`."""
     explanation = explain(op, *args, **attrs)
     print(explanation)
     return explanation
 
 
-def explain(op: Op | str, *args: Any, **attrs: Any) -> Explanation:
+def explain(op: Op | str, /, *args: Any, **attrs: Any) -> Explanation:
     """Return how a call with these DTensors would run, without running it.
 
     It shows each candidate signature with its cost, the one that is chosen, what is redistributed for it, and the line

@@ -11,13 +11,13 @@ import torch
 from oneop.errors import ArgumentError
 from oneop.registry import get_op
 from oneop.sbp import BROADCAST, PARTIAL_SUM, SPLIT
-from oneop.signatures import declared_signatures, default_output_counts, group_inputs
+from oneop.signatures import declared_signatures, default_output_counts, group_inputs, own_attrs
 
 if TYPE_CHECKING:
     from oneop._core import Op
 
 
-def shardy_rule(op: Op | str, inputs: Sequence[Any], **attrs: Any) -> str:
+def shardy_rule(op: Op | str, inputs: Sequence[Any], /, **attrs: Any) -> str:
     """Return what an op declares for these inputs as a Shardy-style rule: `([i, k], [k, j])->([i, j]) {...}`.
 
     Axes that a signature splits together are one factor. A factor that an output lacks, because its parts are summed,
@@ -80,11 +80,12 @@ def _output_shapes(name: str, groups: Any, attrs: dict[str, Any]) -> list[tuple[
     return [tuple(t.shape) for t in flatten(find_op(name)(*tensors, **attrs))]
 
 
-def validate_strategies(op: Op | str, inputs: Sequence[torch.Tensor], *, parts: int = 2, **attrs: Any) -> list[str]:
+def validate_strategies(op: Op | str, inputs: Sequence[torch.Tensor], /, *, parts: int = 2, **attrs: Any) -> list[str]:
     """Have torch's own test of sharding strategies judge every declared signature; return those that it refuses.
 
     It cuts the inputs with DTensor's code, on simulated ranks in this process, and compares what comes together. Inputs
-    are single tensors. Raises `ArgumentError` where this torch has no such test.
+    are single tensors; an attribute called parts is given as `parts_`. Raises `ArgumentError` where this torch has no
+    such test.
     """
     try:
         from torch.distributed._local_tensor import LocalTensorMode
@@ -100,6 +101,7 @@ def validate_strategies(op: Op | str, inputs: Sequence[torch.Tensor], *, parts: 
 
     name = op if isinstance(op, str) else str(op.__name__)
     definition = get_op(name)
+    attrs = own_attrs(definition, attrs, ("parts",))
     groups = group_inputs(definition, list(inputs))
     counts = default_output_counts(definition)
     call = find_op(name)

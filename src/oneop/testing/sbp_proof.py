@@ -29,7 +29,7 @@ from oneop.sbp import (
     split,
 )
 from oneop.sharding.random import is_random
-from oneop.signatures import Signature, declared_signatures, text_of
+from oneop.signatures import Signature, declared_signatures, own_attrs, text_of
 from oneop.testing.sbp_backward import backward_calls, composition_problem
 from oneop.testing.sbp_samples import calls_with_other_attrs, samples_of
 from oneop.testing.sbp_shards import Call, Sample, compare, fitting, refusal, run_shards
@@ -93,6 +93,7 @@ class SbpReport:
 def check_sbp(
     op: Op | str,
     inputs: Sequence[Any],
+    /,
     *,
     discover: bool = True,
     backward: bool = True,
@@ -117,7 +118,7 @@ def check_sbp(
         backward: also prove the gradient.
         rtol: how much an element may differ, relative to itself; by default what rounding its inputs does to it.
         choices: further values of attributes to try, {"mode": ["sum", "max"]}.
-        attrs: attributes of the call.
+        attrs: attributes of the call; one that is named as an argument here gets an underscore, `rtol_=...`.
 
     Returns:
         What was found.
@@ -129,6 +130,7 @@ def check_sbp(
     definition = get_op(name)
     if is_random(definition):
         raise ArgumentError(f'check_sbp: op "{name}" is random: parts and the whole cannot be compared')
+    attrs = own_attrs(definition, attrs, ("discover", "backward", "rtol", "choices"))
     call = _make_call(definition, inputs, attrs)
     report = _prove(call, rtol, choices or {}, discover)
     if backward:

@@ -99,7 +99,7 @@ class Call:
     def output_counts(self) -> list[int]:
         """The number of tensors of each output argument."""
         declared = self.attrs.get("output_counts")
-        if declared is not None:
+        if declared is not None and self.op.has_open_outputs:
             return [int(count) for count in declared]
         return [0 if arg.is_optional else max(arg.count, 1) for arg in self.op.outputs]
 
@@ -126,7 +126,7 @@ class Call:
             arranged.append(taken if is_list else taken[0] if taken else None)
         return arranged
 
-    def run(self, tensors: Sequence[torch.Tensor], overload: Any = None, **changed: Any) -> list[torch.Tensor]:
+    def run(self, tensors: Sequence[torch.Tensor], overload: Any = None, /, **changed: Any) -> list[torch.Tensor]:
         """Run the op; return its outputs, then the inputs that it changed."""
         own = [tensor.detach().clone() for tensor in tensors]
         names: dict[str, str] = find_op(self.op.name)._trace_names.attrs  # type: ignore[attr-defined]

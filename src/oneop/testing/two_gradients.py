@@ -26,7 +26,7 @@ class TwoGradients:
     eager: Gradients
 
 
-def run_gradients(op: str | Op, *inputs: Any, **attrs: Any) -> TwoGradients:
+def run_gradients(op: str | Op, /, *inputs: Any, **attrs: Any) -> TwoGradients:
     """Run both gradients of an op on the same inputs and output gradients, and return what they give.
 
     Raises `GradientNotFoundError` if the op does not have both kinds.

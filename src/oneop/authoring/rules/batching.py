@@ -65,17 +65,20 @@ def _overload(name: str) -> Any:
     return getattr(torch.ops.oneop, name).default
 
 
-def _run_batched(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
+def _run_batched(name: str, keys: Any, /, *args: Any, **kwargs: Any) -> Any:
     from torch._functorch.autograd_function import custom_function_call_vmap_helper
     from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 
     interpreter: Any = retrieve_current_functorch_interpreter()
-    return custom_function_call_vmap_helper(
-        interpreter, functools.partial(_rule, name), _overload(name), *args, **kwargs
-    )
+
+    def rule(info: Any, in_dims: Any, /, *inputs: Any) -> Any:
+        return _rule(name, info, in_dims, *inputs, **kwargs)
+
+    # torch's function has parameters of its own, op and interpreter: the attributes are bound, not passed.
+    return custom_function_call_vmap_helper(interpreter, rule, functools.partial(_overload(name), **kwargs), *args)
 
 
-def _rule(name: str, info: Any, in_dims: Any, *inputs: Any, **attrs: Any) -> Any:
+def _rule(name: str, info: Any, in_dims: Any, /, *inputs: Any, **attrs: Any) -> Any:
     """Run one batch: all tensors are of the level below, and those with a dim have the batch there."""
     if (written := written_rule(name)) is not None:
         return written(info, in_dims, *inputs, **attrs)
@@ -141,7 +144,7 @@ def _refuse_changing_shared(name: str, definition: Any, in_dims: Any, inputs: Se
             )
 
 
-def _run_random(name: str, keys: Any, *args: Any, **kwargs: Any) -> Any:
+def _run_random(name: str, keys: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Follow vmap's `randomness`: other numbers for each example, the same for all, or no random op at all."""
     from torch._C._functorch import _add_batch_dim, _unwrap_batched
     from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter

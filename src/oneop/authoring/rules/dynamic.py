@@ -54,6 +54,17 @@ def read_axes(
     return bits
 
 
+def check_rank(schema: Schema, bits: Mapping[str, int], ranks: Sequence[int | None], source: Source) -> None:
+    """Refuse axes that outputs do not have, where their ranks are known before any call."""
+    for arg, rank in zip(schema.outputs, ranks, strict=True):
+        beyond = [axis for axis in axes_of(bits.get(arg.name, 0)) if rank is not None and axis >= rank]
+        if beyond:
+            raise RegistrationError(
+                f'op "{schema.name}", dynamic: output "{arg.name}" has {rank} axes, found axis {beyond[0]}, '
+                f"counted from 0\n  at {source}"
+            )
+
+
 def cannot_split(name: str, source: Source) -> RegistrationError:
     """Return the error for SBP signatures beside a size that depends on data."""
     return RegistrationError(

@@ -46,6 +46,8 @@ def flops(op: Op, /, *inputs: Any, output_counts: Sequence[int] | None = None, *
     """
     definition = get_op(op.__name__)
     known = [attr.name for attr in definition.attrs]
+    if output_counts is not None and "output_counts" in known:  # the op's own: its number of outputs is fixed
+        attrs, output_counts = {**attrs, "output_counts": output_counts}, None
     for name in attrs:
         if name not in known:
             raise ArgumentError(f'op "{definition.name}" has no attribute "{name}"{did_you_mean(name, known)}')

@@ -62,6 +62,13 @@ def from_text(schema: Schema, text: str, source: Source) -> tuple[InferRule, Sbp
     return InferRule(function=functools.partial(infer, len(schema.outputs)), source=source, kind=text), signatures
 
 
+def ranks_of(schema: Schema, text: str) -> list[int | None]:
+    """Return how many axes each output has; None where that depends on the call."""
+    if "->" not in text:
+        return [None] * len(schema.outputs)
+    return [None if "..." in axes else len(axes) for axes in parse_axes(schema, text).outputs]
+
+
 def independence_of(schema: Schema, text: str) -> SbpRule | None:
     """Return the SBP rule of a word or a line of axes by itself, also for ops that change inputs.
 

@@ -49,7 +49,7 @@ class EagerJob:
         self._fn, self._data_type = fn, data_type
         self._signature = read_signature(fn, fn.__name__, scope)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the function. Variables are those of the session."""
         values = [value.as_subclass(Blob) for value in bind_values(self._signature, args, kwargs)]
         draft = Draft(current_session())

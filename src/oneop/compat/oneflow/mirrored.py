@@ -23,7 +23,7 @@ class MirroredJob:
         self._jobs: dict[tuple[tuple[int, ...], ...], Job] = {}
         self._job = make(fn)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the job for the shapes of these arrays."""
         names = self._fn.__code__.co_varnames[: self._fn.__code__.co_argcount]
         values = {**dict(zip(names, args, strict=False)), **kwargs}

@@ -86,7 +86,8 @@ def _splits(case: Case) -> Iterator[tuple[tuple[Sbp, ...], tuple[Sbp, ...]]]:
     op, groups = case.subject.op, _grouped(case)
     specs = [[(tuple(recipe.shape), recipe.dtype) for recipe in group] for group in groups]
     attrs = case.attributes
-    counts = attrs.get("output_counts") or [0 if arg.is_optional else max(arg.count, 1) for arg in op.outputs]
+    said = attrs.get("output_counts") if op.has_open_outputs else None
+    counts = said or [0 if arg.is_optional else max(arg.count, 1) for arg in op.outputs]
     try:
         signatures = declared_signatures(op.name, specs, counts, attrs, keep_small=True).signatures
     except OneopError:

@@ -265,7 +265,7 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().contiguous().flatten().view(torch.uint8)
 
 
-def run_kernel(op: str | Op, kernel: int, *inputs: Any, **attrs: Any) -> list[torch.Tensor]:
+def run_kernel(op: str | Op, kernel: int, /, *inputs: Any, **attrs: Any) -> list[torch.Tensor]:
     """Run one kernel of an op on the CPU between red zones, and return its outputs.
 
     `kernel` is its place in `oneop.get_op(name).kernels`. Raises `AssertionError` if the kernel writes beside its

@@ -28,6 +28,13 @@ ONEOP_COLD inline void CheckForms(const OpRecord& op) {
                 " goes through contiguous memory\n  leave out .strided(): inputs are then copied "
                 "where they need to be"});
   }
+  for (int32_t i = 0; i < op.def.num_outputs; ++i) {
+    if (op.def.outputs[i]->dynamic_axes != 0 && (op.is_elementwise || op.is_rows)) {
+      op.Mistake({".dynamic is for .kernel: .", op.is_elementwise ? "elementwise" : "rows",
+                  " cannot say what the size of output ", op.def.outputs[i]->name,
+                  " came to\n  write .kernel with a oneop::Call, and call.set_size in it"});
+    }
+  }
   if (op.is_elementwise && op.axes != nullptr && !op.axes->HaveOneShape()) {
     op.Mistake({"its axes \"", op.axes->text,
                 "\" give tensors of different shapes to .elementwise\n  use .rows or .kernel"});

@@ -15,6 +15,13 @@ class SchemaParser {
 
   constexpr Schema Parse() {
     schema_.name = cursor_.Word();
+    if (!schema_.name.empty() && cursor_.Take("::")) {
+      return Fail("all ops are in the namespace oneop; write the name alone", Here());
+    }
+    if (!schema_.name.empty() && cursor_.Take(".")) {
+      return Fail("an op has no overloads; give it a name of its own, with _ for the point",
+                  Here());
+    }
     if (schema_.name.empty() || !cursor_.Take("(")) {
       return Fail("expected name(inputs, *, attributes) -> outputs", Here());
     }
@@ -63,6 +70,9 @@ class SchemaParser {
     do {
       cursor_.SkipSpace();
       if (cursor_.Next() == '*') {
+        if (after_star) {
+          return Refuse("there are two stars; one says that what follows is given by name", Here());
+        }
         cursor_.Take("*");
         after_star = true;
         continue;
@@ -121,7 +131,8 @@ class SchemaParser {
     }
     if (cursor_.Next() == '(') {
       cursor_.Take("(");
-      if (cursor_.Word().empty()) {
+      arg->alias = cursor_.Word();
+      if (arg->alias.empty()) {
         return Refuse(forms, part);
       }
       if (!cursor_.Take("!")) {
@@ -187,7 +198,7 @@ class SchemaParser {
       attr->type = known.name == word || is_fixed ? known.type : attr->type;
     }
     if (attr->type == 0) {
-      return Refuse("there is no such type of attributes", word);
+      return Refuse(WhyNoType(word, item), word);
     }
     attr->name = cursor_.Word();
     if (attr->name.empty()) {
@@ -207,6 +218,25 @@ class SchemaParser {
     return true;
   }
 
+  static constexpr const char* WhyNoType(std::string_view word, std::string_view item) {
+    const char* problem = nullptr;
+    for (const Instead& other : kInstead) {
+      problem = other.type == word || (other.type == item && problem == nullptr) ? other.problem
+                                                                                 : problem;
+    }
+    return problem == nullptr ? "there is no such type of attributes" : problem;
+  }
+  static constexpr bool IsOtherType(std::string_view word) {
+    bool is_known = false;
+    for (const AttrTypeName& known : kAttrTypes) {
+      is_known = is_known || known.name == word;
+    }
+    for (const Instead& other : kInstead) {
+      is_known = is_known || other.type == word;
+    }
+    return is_known;
+  }
+
   constexpr bool Outputs() {
     cursor_.SkipSpace();
     const bool in_brackets = cursor_.Take("(");
@@ -220,6 +250,11 @@ class SchemaParser {
       const int number = schema_.num_outputs;
       const std::string_view part = Here();
       TensorArg* arg = &schema_.outputs[schema_.num_outputs++];
+      Cursor ahead = cursor_;
+      if (IsOtherType(ahead.Word())) {
+        return Refuse("an op returns tensors; write -> Tensor, and return one of one element",
+                      part);
+      }
       if (!Tensor(arg, number < kNumNames ? kOutputNames[number] : std::string_view())) {
         return false;
       }
@@ -252,6 +287,15 @@ class SchemaParser {
       for (int k = 0; k < i; ++k) {
         if (NameOf(i) == NameOf(k)) {
           Fail("two arguments have the same name", NameOf(i));
+        }
+      }
+    }
+    for (int i = 0; i < schema_.num_inputs; ++i) {
+      for (int k = 0; k < i; ++k) {
+        if (schema_.inputs[i].is_mutable && schema_.inputs[k].is_mutable &&
+            schema_.inputs[i].alias == schema_.inputs[k].alias) {
+          Fail("two inputs have one alias, as if they were one tensor; write Tensor(b!) for one",
+               schema_.inputs[i].alias);
         }
       }
     }

@@ -24,7 +24,8 @@ struct TensorArg {
   bool count_is_minimum = false;
   bool is_optional = false;
   bool is_mutable = false;
-  bool has_gaps = false;  // Tensor?[]: items may be None
+  bool has_gaps = false;   // Tensor?[]: items may be None
+  std::string_view alias;  // the a of Tensor(a!)
 
   constexpr bool is_plain() const { return count == 1 && !count_is_minimum && !is_optional; }
 };
@@ -111,6 +112,36 @@ constexpr AttrTypeName kAttrTypes[] = {
     {"string[]", ONEOP_ATTR_LIST_STRING},
 };
 constexpr int kNumAttrTypeNames = 19;  // those of messages
+
+// Types of torch that schemas here have not, and what to write; as INSTEAD of
+// oneop.authoring.schema.
+struct Instead {
+  std::string_view type;
+  const char* problem;
+};
+constexpr Instead kInstead[] = {
+    {"Layout", "there is no such type of attributes; write str k, and its name"},
+    {"MemoryFormat", "there is no such type of attributes; write str k, and its name"},
+    {"Stream",
+     "there is no such type of attributes; leave it out: kernels run on torch's current stream"},
+    {"Storage",
+     "there is no such type of attributes; write Tensor x, and give a tensor of the storage"},
+    {"Generator",
+     "there is no such type of attributes; leave it out and say random: kernels draw from torch's "
+     "generator"},
+    {"QScheme", "there is no such type of attributes; write str k, and its name"},
+    {"Dimname", "there is no such type of attributes; write str k"},
+    {"Any",
+     "there is no such type of attributes; write a type; a choice of several is an attribute for "
+     "each, with a default"},
+    {"Dict", "there is no such type of attributes; write two lists, of keys and of values"},
+    {"SymFloat", "there is no such type of attributes; write float k"},
+    {"SymBool", "there is no such type of attributes; write bool k"},
+    {"complex[]",
+     "there is no such type of attributes; write float[] k, real and imaginary parts in turn"},
+    {"Scalar[]", "there is no such type of attributes; write float[] k, or int[] k"},
+    {"int[][]", "there is no such type of attributes; write shape[] k"},
+};
 
 constexpr std::string_view kInputNames[] = {"input0", "input1", "input2", "input3",
                                             "input4", "input5", "input6", "input7"};
