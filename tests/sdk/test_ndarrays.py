@@ -1,4 +1,4 @@
-"""NdarrayUtil and NewKernelUtil against torch: what is no number, infinities, limits of integers, and zero below a line."""
+"""NdarrayUtil and NewKernelUtil against torch: NaN, infinities, limits of integers, and division by zero."""
 
 from pathlib import Path
 

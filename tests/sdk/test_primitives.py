@@ -395,7 +395,7 @@ def test_integers_at_their_limits(ops, dtype):
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_quotients_of_floats(ops, dtype, data):
-    """Bit for bit torch's: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10; also of infinities, zeros and what is no number."""
+    """Bit for bit torch's: 1 // 0.1 is 9, though 1 / 0.1 rounds to 10; also of infinities, zeros and NaN."""
     numbers = st.one_of(
         st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.1, -0.1, 0.3, 3.0, 1e30, 1e-30, INF, -INF, NAN]),
         st.floats(-100, 100, width=32),

@@ -190,7 +190,8 @@ struct InputsAlike {
   // "dy", or "in" 2 of an argument with several tensors
   template <class Arg>
   static std::string Name(const Arg& arg) {
-    std::string text = ::oneop::sdk::Join({"\"", arg.first, "\""});
+    std::string text("\"");
+    text.append(arg.first).append("\"");
     if (arg.second != 0) {
       ::oneop::sdk::AppendInt(&text.append(" "), arg.second);
     }
