@@ -25,6 +25,8 @@ REGISTER_USER_OP("axis_moved").Input("in").Output("out").NoGrad().SetTensorDescI
 REGISTER_USER_OP("axis_dropped").Input("in").Output("out").NoGrad().SetTensorDescInferFn(Same)
     .SetBatchAxisInferFn(user_op::BatchAxisInferFnUtil::DefaultAsClearHasValue);
 REGISTER_USER_OP("axis_unsaid").Input("in").Output("out").NoGrad().SetTensorDescInferFn(Same);
+REGISTER_USER_OP("axis_agreed").Input("in", 2).Output("out").NoGrad().SetTensorDescInferFn(Same)
+    .SetBatchAxisInferFn(user_op::BatchAxisInferFnUtil::NaiveInferBatchAxis);
 class Nothing final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext*) const override {}
   bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
@@ -32,6 +34,7 @@ class Nothing final : public user_op::OpKernel {
 REGISTER_USER_KERNEL("axis_moved").SetCreateFn<Nothing>();
 REGISTER_USER_KERNEL("axis_dropped").SetCreateFn<Nothing>();
 REGISTER_USER_KERNEL("axis_unsaid").SetCreateFn<Nothing>();
+REGISTER_USER_KERNEL("axis_agreed").SetCreateFn<Nothing>();
 }
 """
 PIECES = """
@@ -90,9 +93,10 @@ REGISTER_USER_KERNEL("scalar_parts").SetCreateFn<Parts>();
 def axes():
     oneop.load_inline("batch_axes", OPS, defines={"ONEOP_PORT": 2020})
 
-    def ask(op, axis, shape=(2, 3)):
-        call = oneop.user_op_builder("it").Op(op).Input("in", [torch.zeros(shape)]).Output("out").Build()
-        return call.InferAndTryRun().infer_batch_axes([axis])[0]
+    def ask(op, *axes, shape=(2, 3)):
+        inputs = [torch.zeros(shape) for _ in axes]
+        call = oneop.user_op_builder("it").Op(op).Input("in", inputs).Output("out").Build()
+        return call.InferAndTryRun().infer_batch_axes(list(axes))[0]
 
     return ask
 
@@ -105,6 +109,13 @@ def test_batch_axes(axes):
         axes("axis_moved", None)
     with pytest.raises(CheckError, match="batch axes: output 0 has 2 dimensions, found axis 2"):
         axes("axis_moved", 1)
+
+
+def test_batch_axes_that_differ(axes):
+    assert axes("axis_agreed", 1, 1) == 1 and axes("axis_agreed", None, 1) == 1 and axes("axis_agreed", 0, None) == 0
+    assert axes("axis_agreed", None, None) is None
+    with pytest.raises(RuntimeError, match='must have the same batch axis; "in" has 1, an input before it has 0'):
+        axes("axis_agreed", 0, 1)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import torch
 from small_checkout import write_checkout
 
 from oneop.cli.main import main
-from oneop.errors import BuildError, LoadError
-from oneop.ods import read_ops
+from oneop.errors import ArgumentError, BuildError, LoadError
+from oneop.ods import read_checkout, read_ops
 from oneop.port.checkout import definitions_of
 from oneop.port.definitions import definitions_text, functions_called
 from oneop.port.objects import Compiled, Objects, _look_into, link
@@ -157,6 +157,8 @@ def test_bad_arguments(checkout, tmp_path, capfd):
     reader.write_text("")
     bad = checkout / USER / "ops/bad_op.cpp"
     bad.write_text('#include "oneflow/core/nowhere.h"\n')
+    words = tmp_path / "words.cpp"
+    words.write_text("this is not c++\n")
     out = ["-o", tmp_path / "made_ops"]
     cases = {
         (): "expected FILE... and -o PROJECT, --survey PATH or --check PATH",
@@ -168,9 +170,69 @@ def test_bad_arguments(checkout, tmp_path, capfd):
         (tmp_path / "no.cpp", *out): "there is no file",
         (reader, *out): "cannot be ported: it reads or decodes data",
         (own, other, *out): "the files are of several checkouts: port those of one at a time",
-        (bad, *out): "needs header oneflow/core/nowhere.h",
+        (bad, *out): "does not compile: it needs header oneflow/core/nowhere.h",
+        (words, *out): "words.cpp does not compile",
+        (
+            own,
+            *out,
+            "--reference",
+            "nosuch=torch.relu",
+        ): '--reference: the files have no op "nosuch"; their ops are square',
+        (own, *out, "--reference", "square=torch.nosuch"): "there is no such function: module 'torch' has no attribute",
+        (own, *out, "--reference", "square=numpy.square"): "expected one of torch's, as in relu=torch.relu",
+        (own, *out, "--reference", "square=torch.float32"): "expected a function, found dtype",
     }
     for arguments, text in cases.items():
         status = main(["port", *map(str, arguments)])
         told = capfd.readouterr()
         assert status != 0 and text in told.out + told.err, (arguments, told)
+        assert not (tmp_path / "made_ops").exists()
+
+
+def test_arguments_that_are_refused_before_anything_is_compiled(checkout, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(import_module("oneop.port.trial"), "build_library", None)
+    monkeypatch.setattr(import_module("oneop.port.survey"), "survey", None)
+    check, survey = ["--check", checkout], ["--survey", checkout]
+    cases = {
+        (*check, "--op", "nosuch"): '--op: no reference is known of an op "nosuch"',
+        (*check, "--op", "square", "--op", "sqare"): "did you mean square",
+        (*check, "--op", "square", "--batch", "0"): "--batch: expected a number from 1, found 0",
+        (*check, "--examples", "0"): "--examples: expected a number from 1, found 0",
+        (*check, "-j", "0"): "--jobs: expected a number from 1, found 0",
+        (*survey, "-j", "-3"): "--jobs: expected a number from 1, found -3",
+        (*survey, "-I", tmp_path / "nonexist"): "-I: there is no folder",
+        (*survey, "--op", "square"): "--op goes with --check PATH",
+    }
+    for arguments, text in cases.items():
+        status = main(["port", *map(str, arguments)])
+        told = capfd.readouterr()
+        assert status == 2 and text in told.out + told.err, (arguments, told)
+
+
+def test_an_op_that_the_checkout_lacks(checkout, tmp_path, capfd):
+    assert main(["port", "--check", str(checkout), "--work", str(tmp_path / "work"), "--op", "relu"]) == 2
+    assert "has no kernel of relu" in capfd.readouterr().err
+
+
+def test_reading_the_definitions_of_a_checkout(checkout, tmp_path):
+    """Groups that macros choose: all of them are read, and a file that is left out as a whole says so."""
+    folder = checkout / "oneflow/ir/include/OneFlow"
+    names = [op.name for op in read_checkout(checkout)]
+    assert names == ["square", "square_grad", "absent"]
+    ops = (folder / "OneFlowOps.td").read_text()
+    (folder / "Some.td").write_text(f"#ifdef GET_SOME_DEFINITIONS\n{ops}\n#endif // GET_SOME_DEFINITIONS\n")
+    (folder / "OneFlowOps.td").write_text(
+        '#ifdef GET_SOME_DEFINITIONS\ninclude "OneFlow/Some.td"\n#endif\n'
+        "#ifndef REMOVE_ONEFLOW_MLIR_ONLY_OP_DEFINITIONS\ndef OfMlir : Nowhere;\n#endif\n"
+    )
+    assert [op.name for op in read_checkout(checkout)] == names
+    for _ in range(2):  # also where the file was read before
+        with pytest.warns(
+            UserWarning, match=r"defines no op: what it has is left out by #ifdef .*GET_SOME_DEFINITIONS"
+        ):
+            assert read_ops(folder / "Some.td") == ()
+    assert len(read_ops(folder / "Some.td", defines=["GET_SOME_DEFINITIONS"])) == 3
+    (tmp_path / "classes.td").write_text("class Mine;\n")
+    assert read_ops(tmp_path / "classes.td") == ()  # nothing to say
+    with pytest.raises(ArgumentError, match=r"expected a checkout of OneFlow 0\.8 or newer"):
+        read_checkout(tmp_path)

@@ -181,3 +181,54 @@ def test_a_failed_check_is_an_error_with_its_line(more, drive):
     message = "Check failed: in_shape->NumAxes() == conf_shape.NumAxes() (2 vs. 1)"
     assert drive(more, *reshape)[0].split(" ", 3)[3] == message
     assert drive(more, *call("reshape", shape=(2, 3)), "attr shape 7 3,2", "infer")[1] == "out 2 (3,2) (2,1)"
+
+
+ARGS = '.InputWithMinimum("in", 1).OptionalInput("bias").Output("out")'
+UTIL = "user_op::TensorDescInferFnUtil::"
+READY = unit(
+    f'REGISTER_USER_OP("same"){ARGS}.SetTensorDescInferFn({UTIL}Unchanged).SetDataTypeInferFn({UTIL}UnchangedDataType);',
+    f'REGISTER_USER_OP("first"){ARGS}.SetTensorDescInferFn({UTIL}OneopLikeFirstInput);',
+    f'REGISTER_USER_OP("source").Output("out").SetTensorDescInferFn({UTIL}Unchanged)'
+    f".SetDataTypeInferFn({UTIL}UnchangedDataType);",
+    f'REGISTER_USER_OP("pairs"){ARGS}.SetTensorDescInferFn({UTIL}InOutCorrespond);',
+)
+
+
+def ready(op, *tensors, bias=()):
+    """A frame with these tensors, each as the host's command says it."""
+    return [
+        f"op {op}",
+        "in in",
+        *(f"t {each} :" for each in tensors),
+        "in bias",
+        *(f"t {each} :" for each in bias),
+        "out out",
+    ]
+
+
+@pytest.mark.parametrize("generation", [None, 2020, 2022, 2024])
+def test_ready_made_inference_looks_at_every_input(generation, builder, drive):
+    """OneFlow of 2020 compares data types in Unchanged, later ones in UnchangedDataType."""
+    library = builder.library(READY, flags=() if generation is None else (f"-DONEOP_PORT={generation}",))
+
+    def run(*script, what="infer"):
+        line = drive(library, *script, what)[0]
+        return line if line.startswith(what) else line.split(" ", 3)[3]
+
+    unchanged, of_type = "TensorDescInferFnUtil::Unchanged: ", "TensorDescInferFnUtil::UnchangedDataType: "
+    assert run(*ready("same", "2 3", "2 3")) == "infer 0"
+    assert run(*ready("same", "2 3", "2 3", bias=["2 3"])) == "infer 0"
+    assert run(*ready("same", "2 3"), what="infer_dtype") == "infer_dtype 0"
+    shapes = unchanged + 'all inputs must have the same shape; "in" is '
+    assert run(*ready("same", "2 4", "2 2")) == shapes + '(4), "in" 1 is (2)'
+    assert run(*ready("same", "2 4", "2 4", "2 2 2")) == shapes + '(4), "in" 2 is (2,2)'
+    assert run(*ready("same", "2 4", bias=["2"])) == shapes + '(4), "bias" is ()'
+    assert run(*ready("same", "2 0", bias=["2 1"])) == shapes + '(0), "bias" is (1)'
+    types = 'all inputs must have the same data type; "in" holds kFloat, "bias" holds kDouble'
+    assert run(*ready("same", "2 4", bias=["3 4"]), what="infer_dtype") == of_type + types
+    assert run(*ready("same", "2 4", bias=["3 4"])) == (unchanged + types if generation == 2020 else "infer 0")
+    assert run(*ready("first", "2 4", "3 7")) == "infer 0"
+    no_input = "it has no input that its outputs could be like"
+    assert run("op source", "out out").startswith(unchanged + no_input)
+    assert run("op source", "out out", what="infer_dtype").startswith(of_type + no_input)
+    assert run(*ready("pairs", "2 4", "2 3")).endswith("output i is like input i, and there are 2 inputs and 1 outputs")

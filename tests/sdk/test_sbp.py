@@ -25,6 +25,8 @@ REGISTER_USER_OP("forms").Input("in", 2).OptionalInput("bias").Output("out")
     });
 REGISTER_USER_OP("each").Input("in").Output("out")
     .SetGetSbpFn(user_op::GetSbpFnUtil::SplitForEachAxis<user_op::SbpContext>);
+REGISTER_USER_OP("each_of").OptionalInput("in", 2).OptionalInput("bias").Output("out")
+    .SetGetSbpFn(user_op::GetSbpFnUtil::SplitForEachAxis<user_op::SbpContext>);
 REGISTER_USER_OP("none").Input("in").Output("out")
     .SetGetSbpFn(user_op::GetSbpFnUtil::DefaultBroadcastToBroadcast);
 REGISTER_USER_OP("wrong").Input("in").Output("out").SetGetSbpFn([](user_op::SbpContext* ctx) -> Maybe<void> {
@@ -70,6 +72,19 @@ def test_signatures(library, drive):
     assert drive(library, "op add_n", *TWO, "out out", "sbp") == ["sbp S0 S0 S0", "sbp S1 S1 S1", "sbp P P P", "done 0"]
     assert drive(library, "op each", "in in", "t 2 4 6 :", "out out", "sbp") == ["sbp S0 S0", "sbp S1 S1", "done 0"]
     assert drive(library, "op none", "in in", "t 2 4 6 :", "out out", "sbp") == ["done 0"]
+
+
+def test_a_split_of_each_axis_wants_inputs_with_the_same_axes(library, drive):
+    def message(*script):
+        return drive(library, "op each_of", *script, "out out", "sbp")[0].split(" ", 3)[3]
+
+    function = "GetSbpFnUtil::SplitForEachAxis: "
+    axes = function + "all inputs must have the same number of axes; "
+    assert message("in in", "t 2 4 6 :", "t 2 6 :", "in bias") == axes + '"in" has 2, "in" has 1'
+    assert message(*TWO, "in bias", "t 2 :") == axes + '"in" has 2, "bias" has 0'
+    assert message("in in", "in bias") == function + "it has no input to be split"
+    given = drive(library, "op each_of", *TWO, "in bias", "t 2 1 1 :", "out out", "sbp")
+    assert given == ["sbp S0 S0 S0 S0", "sbp S1 S1 S1 S1", "done 0"]
 
 
 def test_every_form_of_the_builder(library, drive):

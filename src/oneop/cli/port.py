@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--failed-in", type=Path, metavar="FILE", help="only files that need something in this report")
     parser.add_argument("--all", action="store_true", help="list the files that build too")
     parser.add_argument(
-        "-j", "--jobs", type=int, default=0, metavar="N", help="compilers or checks run at once (one on each core)"
+        "-j", "--jobs", type=int, metavar="N", help="compilers or checks run at once (one on each core)"
     )
     parser.add_argument(
         "--batch", type=int, default=8, metavar="N", help="with --check: ops that one process checks, one by one (8)"
@@ -73,6 +74,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do what is asked for, print what was found, and return 1 if something does not build or is wrong."""
+    _refuse(options)
     if options.files or options.project is not None:
         return run_project(options)
     if options.check is not None:
@@ -86,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         groups=options.group,
         include_dirs=[folder.resolve() for folder in options.include],
         only=_failed_in(options.failed_in) if options.failed_in else None,
-        jobs=options.jobs,
+        jobs=options.jobs or 0,
         progress=_show,
     )
     if sys.stderr.isatty():
@@ -96,6 +98,28 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(result, everything=options.all)
     return 1 if any(report.verdict == NEEDS for report in result.files) else 0
+
+
+def _refuse(options: argparse.Namespace) -> None:
+    """Raise `ArgumentError` for what makes no sense, before anything is compiled."""
+    for flag, number in (("--jobs", options.jobs), ("--batch", options.batch), ("--examples", options.examples)):
+        if number is not None and number < 1:
+            raise ArgumentError(f"{flag}: expected a number from 1, found {number}")
+    for folder in options.include:
+        if not folder.is_dir():
+            raise ArgumentError(f"-I: there is no folder {folder}")
+    if options.op and options.check is None:
+        raise ArgumentError("--op goes with --check PATH")
+    if options.op:
+        from oneop.port.references import REFERENCES
+
+        for name in options.op:
+            if name not in REFERENCES:
+                near = get_close_matches(name, REFERENCES, n=3)
+                raise ArgumentError(
+                    f'--op: no reference is known of an op "{name}", so it cannot be checked'
+                    + (f"\n  did you mean {' or '.join(near)}?" if near else "")
+                )
 
 
 def run_project(options: argparse.Namespace) -> int:
@@ -135,17 +159,23 @@ def run_trial(options: argparse.Namespace) -> int:
     from oneop.port.trial import ENDED, WRONG, build_library, check_ops
 
     with tempfile.TemporaryDirectory(prefix="oneop-port-") as folder:
-        trial = build_library(options.check, options.work or Path(folder), jobs=options.jobs, progress=_show_name)
+        trial = build_library(options.check, options.work or Path(folder), jobs=options.jobs or 0, progress=_show_name)
         check_ops(
             trial,
             options.op,
             examples=options.examples,
-            jobs=options.jobs,
+            jobs=options.jobs or 0,
             batch=options.batch,
             progress=_show_name,
         )
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
+    absent = sorted(set(options.op) - {report.op for report in trial.reports})
+    if absent:
+        raise ArgumentError(
+            f"--op: the library of {options.check} has no kernel of {', '.join(absent)}"
+            + "".join(f"\n  does not build: {name}" for name in sorted(trial.failed)[:5])
+        )
     if options.json:
         print_json(trial.as_dict())
     else:

@@ -139,8 +139,9 @@ def _attribute(attr: OdsAttr) -> str:
 
 
 def _derived(op: OdsOp) -> Iterator[str]:
-    """Yield functions for what no flag covers: outputs are like the first input."""
+    """Yield functions for what no flag covers: outputs are like the first input, or like all of them."""
     if "has_logical_tensor_desc_infer_fn" not in op.flags:
-        yield ".SetLogicalTensorDescInferFn(&user_op::TensorDescInferFnUtil::Unchanged<user_op::InferContext>)"
+        rule = "Unchanged" if op.has_trait("SameOperandsAndResultType") else "OneopLikeFirstInput"
+        yield f".SetLogicalTensorDescInferFn(&user_op::TensorDescInferFnUtil::{rule}<user_op::InferContext>)"
     if "has_get_sbp_fn" not in op.flags and op.has_trait("SameOperandsAndResultType"):
         yield ".SetGetSbpFn(&user_op::GetSbpFnUtil::SplitForEachAxis<user_op::SbpContext>)"

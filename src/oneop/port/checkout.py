@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,6 @@ GROUPS = {
 #: Looked at where none is asked for: those that a C++ compiler takes.
 USUAL_GROUPS = tuple(group for group in GROUPS if group != "cuda")
 _SUFFIXES = {".cpp", ".cc", ".cu"}
-_DEFINITIONS = "oneflow/ir/include/OneFlow/OneFlowOps.td"
 _FUNCTIONS = "oneflow/core/functional/functional_api.yaml"
 
 
@@ -136,18 +134,10 @@ def _make_definitions(root: Path) -> dict[str, str]:
 
 
 def definitions_of(root: Path) -> list[OdsOp]:
-    """Return the ops in a checkout's definitions. Groups of them are chosen by macros; all of them are wanted."""
-    from oneop.ods import read_ops
+    """Return the ops in a checkout's definitions; none for one that has no definitions."""
+    from oneop.ods import CHECKOUT_DEFINITIONS, read_checkout
 
-    path = root / _DEFINITIONS
-    if not path.is_file():
-        return []
-    include = path.parents[1]
-    texts = [file.read_text() for file in sorted(path.parent.glob("*.td"))]
-    asked = {name for text in texts for name in re.findall(r"^#ifdef (GET_\w+)", text, re.MULTILINE)}
-    defined = {name for text in texts for name in re.findall(r"^#define (GET_\w+)", text, re.MULTILINE)}
-    defines = [*sorted(asked - defined), "REMOVE_ONEFLOW_MLIR_ONLY_OP_DEFINITIONS"]
-    return list(read_ops(path, [include], defines))
+    return list(read_checkout(root)) if (root / CHECKOUT_DEFINITIONS).is_file() else []
 
 
 def _make_functions(root: Path) -> dict[str, str]:

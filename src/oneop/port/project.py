@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from oneop.errors import ArgumentError, BuildError
 from oneop.port.checkout import definitions_of, generation_of, is_checkout, sources_of_checkout
@@ -44,6 +45,7 @@ def port_files(files: Sequence[Path], name: str, references: Mapping[str, str]) 
         ArgumentError: a file is not there, or is one that no SDK for ops serves.
         BuildError: a file does not compile; the message says what it needs.
     """
+    functions_of(references)
     for file in files:
         if not file.is_file():
             raise ArgumentError(f"there is no file {file}")
@@ -65,16 +67,44 @@ def port_files(files: Sequence[Path], name: str, references: Mapping[str, str]) 
     ported.files |= {f"{package}/{file}": text for file, text in texts.items()}
     ported.files |= {f"{package}/include/{header}": text for header, text in headers.items()}
     generation = generation_of(root) if root is not None else 0
+    compiled = _compiled(sources, root, ported)
     if root is not None:
-        ops = complete_ops(definitions_of(root), _compiled(sources, root, ported).compiled)
+        ops = complete_ops(definitions_of(root), compiled.compiled)
         ported.ops += [op.name for op in ops]
         if ops:
             ported.files[f"{package}/{name}.td"] = definitions_text(ops)
         functions = _functions(root, list(texts.values()))
         if functions:
             ported.files[f"{package}/{name}.yaml"] = functions
+    stray = [op for op in references if op not in ported.ops]
+    if stray and ported.ops:
+        raise ArgumentError(
+            f'--reference: the files have no op "{stray[0]}"; their ops are {", ".join(sorted(ported.ops))}'
+        )
     _finish(ported, name, generation, references)
     return ported
+
+
+def functions_of(references: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
+    """Return the functions that are named for ops, as `reference.py` of a project sees them: with torch imported.
+
+    Raises `ArgumentError` for one that is not there, or that cannot be called.
+    """
+    import torch
+
+    functions: dict[str, Callable[..., Any]] = {}
+    for op, text in references.items():
+        try:
+            function = eval(text, {"torch": torch})
+        except Exception as error:
+            raise ArgumentError(
+                f"--reference {op}={text}: there is no such function: {error}\n"
+                "  expected one of torch's, as in relu=torch.relu; others are written into reference.py"
+            ) from None
+        if not callable(function):
+            raise ArgumentError(f"--reference {op}={text}: expected a function, found {type(function).__name__}")
+        functions[op] = function
+    return functions
 
 
 def _root_of(files: Sequence[Path]) -> Path | None:
@@ -103,18 +133,22 @@ def _with_what_they_include(files: Sequence[Path], root: Path | None) -> tuple[l
     return sources, headers
 
 
-def _compiled(sources: Sequence[Path], root: Path, ported: Ported) -> Objects:
-    """Compile the sources, to see which ops they define. Raises `BuildError` with what one of them needs."""
+def _compiled(sources: Sequence[Path], root: Path | None, ported: Ported) -> Objects:
+    """Compile the sources, to see which ops they define. Raises `BuildError` where one of them does not compile."""
     from oneop._build.compiler import find_cxx
 
     with tempfile.TemporaryDirectory(prefix="oneop-port-") as folder:
-        made = sources_of_checkout(root, ("ops", "kernels"), (), Path(folder))
-        flags = flags_for(made.include_dirs, made.generation)
+        if root is None:
+            flags = flags_for(sorted({path.parent for path in sources}), 0)
+        else:
+            made = sources_of_checkout(root, ("ops", "kernels"), (), Path(folder))
+            flags = flags_for(made.include_dirs, made.generation)
         files = {f"{number}_{path.stem}": path for number, path in enumerate(sources)}
         objects = compile_all(files, Path(folder) / "objects", find_cxx().command, flags, jobs=2)
     for name, error in objects.failed.items():
         what, text, where = missing_in(error)
-        raise BuildError(f"{files[name]} needs {what}\n  {where}: {text}")
+        needs = "" if text.startswith(what.removesuffix(" ...")) else f": it needs {what}"
+        raise BuildError(f"{files[name]} does not compile{needs}\n  {where}: {text}")
     defined = frozenset[str]().union(*(compiled.defines for compiled in objects.compiled))
     absent = sorted({name for compiled in objects.compiled for name in compiled.needs - defined})
     ported.notes += [f"defined in a file that was not given: {name}" for name in absent]

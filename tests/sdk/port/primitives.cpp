@@ -4,6 +4,7 @@
 #include "oneflow/core/ep/include/primitive/cast.h"
 #include "oneflow/core/ep/include/primitive/constant_pad.h"
 #include "oneflow/core/ep/include/primitive/elementwise_unary.h"
+#include "oneflow/core/ep/include/primitive/fill.h"
 #include "oneflow/core/ep/include/primitive/matmul.h"
 #include "oneflow/core/ep/include/primitive/permute.h"
 #include "oneflow/core/ep/include/primitive/softmax.h"
@@ -23,6 +24,18 @@ const user_op::Tensor* In(KernelComputeContext* ctx, const char* name) {
 user_op::Tensor* Out(KernelComputeContext* ctx) { return ctx->Tensor4ArgNameAndIndex("out", 0); }
 size_t Count(const user_op::Tensor* tensor) { return tensor->shape_view().elem_cnt(); }
 
+// The memory of an input. Of the one that attribute `in_place` names it is that of the output,
+// which gets its elements.
+const void* Of(KernelComputeContext* ctx, const char* name) {
+  if (ctx->Attr<std::string>("in_place") != name) {
+    return In(ctx, name)->dptr();
+  }
+  const size_t bytes = Count(Out(ctx)) * GetSizeOfDataType(Out(ctx)->data_type());
+  CHECK_EQ(bytes, Count(In(ctx, name)) * GetSizeOfDataType(In(ctx, name)->data_type()));
+  std::memcpy(Out(ctx)->mut_dptr(), In(ctx, name)->dptr(), bytes);
+  return Out(ctx)->mut_dptr();
+}
+
 // The output has the shape in attribute `shape` and the type in `dtype`.
 Maybe<void> InferFromAttrs(InferContext* ctx) {
   ctx->SetOutputShape("out", 0, ctx->Attr<Shape>("shape"));
@@ -39,6 +52,8 @@ Maybe<void> InferFromAttrs(InferContext* ctx) {
       .Attr<double>("b", 0.0)                                               \
       .Attr<std::vector<int32_t>>("list", {})                               \
       .Attr<std::vector<int32_t>>("more", {})                               \
+      .Attr<std::string>("in_place", "")                                    \
+      .Attr<int64_t>("n", 0)                                                \
       .SetTensorDescInferFn(InferFromAttrs);                                \
   struct Kernel_##name final : user_op::OpKernel {                          \
     void Compute(KernelComputeContext* ctx) const override;                 \
@@ -54,7 +69,7 @@ PRIMITIVE_OP(unary, .Input("x")) {
       ctx->device_type(), static_cast<UnaryOp>(ctx->Attr<int32_t>("op")), In(ctx, "x")->data_type(),
       Out(ctx)->data_type(), ctx->Attr<double>("a"), ctx->Attr<double>("b"));
   CHECK(primitive) << "no such primitive";
-  primitive->Launch(ctx->stream(), In(ctx, "x")->dptr(), Out(ctx)->mut_dptr(), Count(Out(ctx)));
+  primitive->Launch(ctx->stream(), Of(ctx, "x"), Out(ctx)->mut_dptr(), Count(Out(ctx)));
 }
 
 PRIMITIVE_OP(binary, .Input("x").Input("y")) {
@@ -64,8 +79,8 @@ PRIMITIVE_OP(binary, .Input("x").Input("y")) {
       ctx->Attr<double>("b"));
   CHECK(primitive) << "no such primitive";
   const auto x = In(ctx, "x")->shape_view(), y = In(ctx, "y")->shape_view();
-  primitive->Launch(ctx->stream(), x.NumAxes(), x.ptr(), In(ctx, "x")->dptr(), y.NumAxes(), y.ptr(),
-                    In(ctx, "y")->dptr(), Out(ctx)->mut_dptr());
+  primitive->Launch(ctx->stream(), x.NumAxes(), x.ptr(), Of(ctx, "x"), y.NumAxes(), y.ptr(),
+                    Of(ctx, "y"), Out(ctx)->mut_dptr());
 }
 
 PRIMITIVE_OP(scalar_binary, .Input("x")) {
@@ -73,19 +88,27 @@ PRIMITIVE_OP(scalar_binary, .Input("x")) {
       ctx->device_type(), static_cast<BinaryOp>(ctx->Attr<int32_t>("op")),
       In(ctx, "x")->data_type(), Out(ctx)->data_type(), 8);
   const auto x = In(ctx, "x")->shape_view();
-  primitive->Launch(ctx->stream(), x.NumAxes(), x.ptr(), In(ctx, "x")->dptr(),
+  primitive->Launch(ctx->stream(), x.NumAxes(), x.ptr(), Of(ctx, "x"),
                     Scalar(ctx->Attr<double>("a")), Out(ctx)->mut_dptr());
 }
 
 PRIMITIVE_OP(cast, .Input("x")) {
   auto primitive = NewPrimitive<CastFactory>(ctx->device_type(), In(ctx, "x")->data_type(),
                                              Out(ctx)->data_type());
-  primitive->Launch(ctx->stream(), In(ctx, "x")->dptr(), Out(ctx)->mut_dptr(), Count(Out(ctx)));
+  primitive->Launch(ctx->stream(), Of(ctx, "x"), Out(ctx)->mut_dptr(), Count(Out(ctx)));
+}
+
+// op: 0 with the floating-point number a, 1 with the integer n
+PRIMITIVE_OP(fill, .Input("x")) {
+  auto primitive = NewPrimitive<FillFactory>(ctx->device_type(), Out(ctx)->data_type());
+  const Scalar value = ctx->Attr<int32_t>("op") == 0 ? Scalar(ctx->Attr<double>("a"))
+                                                     : Scalar(ctx->Attr<int64_t>("n"));
+  primitive->Launch(ctx->stream(), Out(ctx)->mut_dptr(), value, Count(Out(ctx)));
 }
 
 PRIMITIVE_OP(add, .Input("x").Input("y").Input("z")) {
   auto primitive = NewPrimitive<AddFactory>(ctx->device_type(), Out(ctx)->data_type());
-  const void* in[] = {In(ctx, "x")->dptr(), In(ctx, "y")->dptr(), In(ctx, "z")->dptr()};
+  const void* in[] = {Of(ctx, "x"), Of(ctx, "y"), Of(ctx, "z")};
   primitive->Launch(ctx->stream(), in, 3, Out(ctx)->mut_dptr(), Count(Out(ctx)));
 }
 
@@ -94,9 +117,8 @@ PRIMITIVE_OP(where, .Input("c").Input("x").Input("y")) {
                                               Out(ctx)->data_type(), 8);
   const auto c = In(ctx, "c")->shape_view(), x = In(ctx, "x")->shape_view(),
              y = In(ctx, "y")->shape_view();
-  primitive->Launch(ctx->stream(), c.NumAxes(), c.ptr(), In(ctx, "c")->dptr(), x.NumAxes(), x.ptr(),
-                    In(ctx, "x")->dptr(), y.NumAxes(), y.ptr(), In(ctx, "y")->dptr(),
-                    Out(ctx)->mut_dptr());
+  primitive->Launch(ctx->stream(), c.NumAxes(), c.ptr(), Of(ctx, "c"), x.NumAxes(), x.ptr(),
+                    Of(ctx, "x"), y.NumAxes(), y.ptr(), Of(ctx, "y"), Out(ctx)->mut_dptr());
 }
 
 PRIMITIVE_OP(permute, .Input("x")) {
@@ -135,7 +157,7 @@ PRIMITIVE_OP(matmul, .Input("x").Input("y").Input("c")) {
 PRIMITIVE_OP(softmax, .Input("x")) {
   const auto x = In(ctx, "x")->shape_view();
   const auto launch = [&](auto primitive) {
-    primitive->Launch(ctx->stream(), x.At(0), x.At(1), In(ctx, "x")->dptr(), Out(ctx)->mut_dptr());
+    primitive->Launch(ctx->stream(), x.At(0), x.At(1), Of(ctx, "x"), Out(ctx)->mut_dptr());
   };
   if (ctx->Attr<int32_t>("op") == 0) {
     launch(NewPrimitive<SoftmaxFactory>(ctx->device_type(), Out(ctx)->data_type()));
@@ -146,7 +168,7 @@ PRIMITIVE_OP(softmax, .Input("x")) {
 PRIMITIVE_OP(softmax_grad, .Input("y").Input("dy")) {
   const auto y = In(ctx, "y")->shape_view();
   const auto launch = [&](auto primitive) {
-    primitive->Launch(ctx->stream(), y.At(0), y.At(1), In(ctx, "y")->dptr(), In(ctx, "dy")->dptr(),
+    primitive->Launch(ctx->stream(), y.At(0), y.At(1), Of(ctx, "y"), Of(ctx, "dy"),
                       Out(ctx)->mut_dptr());
   };
   if (ctx->Attr<int32_t>("op") == 0) {

@@ -5,6 +5,7 @@
 #include "oneflow/core/common/maybe.h"
 #include "oneflow/core/framework/sbp.h"
 #include "oneflow/core/framework/user_op_tensor.h"
+#include "oneop/sdk/kept.h"
 #include "oneop/sdk/library.h"
 
 ONEOP_INTERFACE
@@ -64,29 +65,11 @@ using oneflow::user_op::Tensor;
 using oneflow::user_op::TensorDesc;
 using ArgVec = std::vector<std::pair<std::string, int32_t>>;
 
-// Things that a context makes on demand and that must live as long as it does.
-struct Kept {
-  Kept* next = nullptr;
-  const void* key = nullptr;
-  virtual ~Kept() = default;
-};
-template <class T>
-struct KeptValue final : Kept {
-  template <class... A>
-  explicit KeptValue(A&&... args) : value(std::forward<A>(args)...) {}
-  T value;
-};
-
 class Context {
  public:
   explicit Context(oneop_frame* frame) : frame_(frame) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
-  ~Context() {
-    if (kept_ != nullptr) {
-      DropKept();
-    }
-  }
 
   std::string op_name() const { return frame_->op_name; }
   std::string op_type_name() const { return frame_->op_type_name; }
@@ -138,13 +121,14 @@ class Context {
     return Keep<Wrapper>(frame_, frame_);
   }
 
+  // A number, or a reference that lives as long as this context.
   template <class T>
-  T Attr(std::string_view name) const {
-    return sdk::GetAttr<T>(frame_, name);
+  AttrResult<T> Attr(std::string_view name) const {
+    return ReadAttrOf<T>(NeedAttr<T>(frame_, name), &kept_);
   }
   template <class T>
-  T GetAttr(std::string_view name) const {
-    return sdk::GetAttr<T>(frame_, name);
+  AttrResult<T> GetAttr(std::string_view name) const {
+    return Attr<T>(name);
   }
 
   template <class = void>
@@ -192,16 +176,7 @@ class Context {
 
   template <class T, class... A>
   T& Keep(const void* key, A&&... args) const {
-    for (Kept* kept = kept_; kept != nullptr; kept = kept->next) {
-      if (kept->key == key) {
-        return static_cast<KeptValue<T>*>(kept)->value;
-      }
-    }
-    auto* made = new KeptValue<T>(std::forward<A>(args)...);
-    made->key = key;
-    made->next = kept_;
-    kept_ = made;
-    return made->value;
+    return kept_.Keep<T>(key, [&] { return T(std::forward<A>(args)...); });
   }
 
   oneop_frame* frame_;
@@ -213,16 +188,16 @@ class Context {
   }
   template <class = void>
   const ArgVec& Arguments(const oneop_arg* args, const int32_t& count) const {
-    ArgVec& list = Keep<ArgVec>(&count);
-    if (list.empty()) {
+    return kept_.Keep<ArgVec>(&count, [this, args, &count] {
+      ArgVec list;
       for (int32_t i = 0; i != count; ++i) {
         const oneop_arg* arg = ArgAt(frame_, args, i);
         for (int32_t k = 0; k != arg->count; ++k) {
           list.emplace_back(arg->name, k);
         }
       }
-    }
-    return list;
+      return list;
+    });
   }
   template <class = void>
   std::string BlobName(std::string_view name, int32_t index) const {
@@ -231,15 +206,8 @@ class Context {
     AppendInt(&text, index);
     return text;
   }
-  ONEOP_COLD void DropKept() {
-    while (kept_ != nullptr) {
-      Kept* next = kept_->next;
-      delete kept_;
-      kept_ = next;
-    }
-  }
 
-  mutable Kept* kept_ = nullptr;
+  mutable KeptList kept_;
 };
 
 }  // namespace sdk

@@ -162,7 +162,7 @@ ONEOP_NOINLINE inline const oneop_attr* FindAttr(const oneop_frame* frame, std::
 }
 
 template <class T>
-T GetAttr(const oneop_frame* frame, std::string_view name) {
+const oneop_attr* NeedAttr(const oneop_frame* frame, std::string_view name) {
   const oneop_attr* attr = FindAttr(frame, name);
   if (!ONEOP_LIKELY(attr != nullptr)) {
     ThrowNoAttr(frame, name);
@@ -170,7 +170,11 @@ T GetAttr(const oneop_frame* frame, std::string_view name) {
   if (!ONEOP_LIKELY(IsAttrOf<T>(*attr))) {
     ThrowAttrType(frame->op_type_name, attr, AttrTraits<T>::kType);
   }
-  return AttrTraits<T>::Get(*attr);
+  return attr;
+}
+template <class T>
+T GetAttr(const oneop_frame* frame, std::string_view name) {
+  return AttrTraits<T>::Get(*NeedAttr<T>(frame, name));
 }
 
 }  // namespace sdk

@@ -15,6 +15,7 @@
 #pragma implementation "function.h"
 #pragma implementation "guard.h"
 #pragma implementation "infer_util.h"
+#pragma implementation "kept.h"
 #pragma implementation "library.h"
 #pragma implementation "maybe.h"
 #pragma implementation "new_kernel_util.h"

@@ -5,6 +5,7 @@
 
 #include "oneflow/core/common/error.h"
 #include "oneflow/core/framework/attr_value.h"
+#include "oneop/sdk/cpu/convert.h"
 
 #if defined(__CUDACC__)
 #define ONEOP_SCALAR_FN __host__ __device__
@@ -68,9 +69,11 @@ class Scalar {
                          : T(As<R>(), R(0));
     } else {
       if (IsComplex()) {
-        return static_cast<T>(value_.value.c[0]);
+        return ::oneop::sdk::NumberAs<T>(value_.value.c[0]);
       }
-      return IsFloatingPoint() ? static_cast<T>(value_.value.f) : static_cast<T>(value_.value.i);
+      // A large integer does not go through a floating-point number, nor one through an integer.
+      return IsFloatingPoint() ? ::oneop::sdk::NumberAs<T>(value_.value.f)
+                               : ::oneop::sdk::NumberAs<T>(value_.value.i);
     }
   }
   template <class T>

@@ -14,12 +14,16 @@ struct SumOp {
   __device__ __forceinline__ T operator()(const T& a, const T& b) const { return a + b; }
 };
 template <class T>
-struct MaxOp {
-  __device__ __forceinline__ T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+struct MaxOp {  // what is no number wins
+  __device__ __forceinline__ T operator()(const T& a, const T& b) const {
+    return a < b || b != b ? b : a;
+  }
 };
 template <class T>
 struct MinOp {
-  __device__ __forceinline__ T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+  __device__ __forceinline__ T operator()(const T& a, const T& b) const {
+    return b < a || b != b ? b : a;
+  }
 };
 
 // All 32 threads of the warp must come here. The order of the operations is fixed.

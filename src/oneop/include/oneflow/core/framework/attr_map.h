@@ -20,7 +20,10 @@ class AttrStore {
   AttrStore& operator=(const AttrStore&) = delete;
   ~AttrStore() { arena_.Free(); }
 
-  void Clear() { size_ = 0; }  // what the arena holds goes with the store
+  void Clear() {  // what the arena holds goes with the store
+    size_ = 0;
+    kept_.Drop();
+  }
   const oneop_attr* data() const { return more_.empty() ? few_ : more_.data(); }
   int32_t size() const { return size_; }
 
@@ -39,15 +42,19 @@ class AttrStore {
     if (attr == nullptr) {
       attr = Add();
     }
+    kept_.Drop();
     PutAttr(attr, name, value, &arena_);
   }
   void PutRaw(const oneop_attr& attr) { *Add() = attr; }
   const char* KeepName(std::string_view name) { return arena_.CopyText(name); }
+  // Values that were read, until an attribute is set.
+  KeptList* kept() const { return &kept_; }
 
  private:
   static constexpr int32_t kFew = 4;
 
   oneop_attr* Add() {
+    kept_.Drop();
     const int32_t at = size_++;
     if (more_.empty() && at < kFew) {
       return &few_[at];
@@ -63,10 +70,14 @@ class AttrStore {
   std::vector<oneop_attr> more_;
   int32_t size_ = 0;
   Arena arena_;
+  mutable KeptList kept_;
 };
 
+// A number, or a reference that lives as long as `kept`.
 template <class T>
-oneflow::Maybe<T> ReadAttr(const oneop_attr* attr, std::string_view name) {
+using MaybeAttr = oneflow::Maybe<AttrResult<T>>;
+template <class T>
+MaybeAttr<T> ReadAttr(const oneop_attr* attr, std::string_view name, KeptList* kept) {
   if (attr == nullptr) {
     return oneflow::Error(ONEOP_ERROR_VALUE, nullptr, 0)
            << "no attribute found. attribute name: " << name;
@@ -76,7 +87,7 @@ oneflow::Maybe<T> ReadAttr(const oneop_attr* attr, std::string_view name) {
            << "attribute " << name << " is a " << static_cast<AttrType>(attr->type) << ", not a "
            << AttrTraits<T>::kType;
   }
-  return AttrTraits<T>::Get(*attr);
+  return ReadAttrOf<T>(attr, kept);
 }
 
 }  // namespace sdk
@@ -84,18 +95,19 @@ oneflow::Maybe<T> ReadAttr(const oneop_attr* attr, std::string_view name) {
 
 namespace oneflow ONEOP_HIDDEN {
 
-// JUST(map.GetAttr<std::string>("a")) is the value itself, as OneFlow.
+// JUST(map.GetAttr<std::string>("a")) is the value itself, as OneFlow: a number, or a reference
+// that lives as long as the map and its copies, until an attribute is set.
 template <class T>
 struct AttrMaybe {
-  Maybe<T> held;
+  ::oneop::sdk::MaybeAttr<T> held;
   bool IsOk() const { return held.IsOk(); }
   const Error& error() const { return held.error(); }
-  T OneopTake() {
+  auto OneopTake() {
     auto taken = held.OneopTake();
-    if constexpr (std::is_same_v<decltype(taken), T>) {
-      return taken;
+    if constexpr (std::is_convertible_v<decltype(taken), std::shared_ptr<T>>) {
+      return *taken;  // complex numbers and the like
     } else {
-      return *taken;
+      return taken;
     }
   }
 };
@@ -113,7 +125,8 @@ class AttrMap {
 
   template <class T>
   AttrMaybe<T> GetAttr(std::string_view name) const {
-    return {::oneop::sdk::ReadAttr<T>(Find(name), name)};
+    return {
+        ::oneop::sdk::ReadAttr<T>(Find(name), name, store_ == nullptr ? nullptr : store_->kept())};
   }
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   size_t size() const { return store_ == nullptr ? 0 : store_->size(); }

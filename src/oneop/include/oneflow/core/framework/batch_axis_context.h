@@ -94,11 +94,17 @@ struct BatchAxisInferFnUtil {
     }
     return Maybe<void>::Ok();
   }
-  // Every output is like the first input that has one.
+  // Every output is like the inputs that have one, which agree.
   static Maybe<void> NaiveInferBatchAxis(BatchAxisContext* ctx) {
     OptInt64 axis;
     for (const auto& in : ctx->inputs()) {
       const OptInt64* own = ctx->BatchAxis4ArgNameAndIndex(in.first, in.second);
+      if (axis.has_value() && own->has_value() && *own != axis) {
+        return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+               << "BatchAxisInferFnUtil::NaiveInferBatchAxis: the inputs must have the same "
+               << "batch axis; \"" << in.first << "\" has " << own->value()
+               << ", an input before it has " << axis.value();
+      }
       axis = axis.has_value() ? axis : *own;
     }
     for (const auto& out : ctx->outputs()) {

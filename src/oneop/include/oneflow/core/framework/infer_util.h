@@ -157,10 +157,76 @@ class InferContext : public ::oneop::sdk::Context {
 
 // --- Ready-made functions ---
 
+// Ready-made functions are for ops whose inputs are alike: a kernel of such an op goes by the first
+// input, and would read beyond a smaller one.
+struct InputsAlike {
+  // What is wrong with the inputs; no error where they are alike.
+  template <class Ctx>
+  ONEOP_COLD static Error Check(Ctx* ctx, const char* function, bool shapes, bool dtypes) {
+    const auto& inputs = ctx->inputs();
+    if (inputs.empty()) {
+      return Refuse(function) << "it has no input that its outputs could be like; set "
+                                 "shapes and data types in an inference function of the op";
+    }
+    const TensorDesc& first = *ctx->TensorDesc4ArgNameAndIndex(inputs[0].first, inputs[0].second);
+    for (const auto& input : inputs) {
+      const TensorDesc& desc = *ctx->TensorDesc4ArgNameAndIndex(input.first, input.second);
+      if (shapes && !(desc.shape() == first.shape())) {
+        return Refuse(function) << "all inputs must have the same shape; " << Name(inputs[0])
+                                << " is " << first.shape() << ", " << Name(input) << " is "
+                                << desc.shape();
+      }
+      if (dtypes && desc.data_type() != first.data_type()) {
+        return Refuse(function) << Error::TypeError() << "all inputs must have the same data type; "
+                                << Name(inputs[0]) << " holds " << first.data_type() << ", "
+                                << Name(input) << " holds " << desc.data_type();
+      }
+    }
+    return Error();
+  }
+  static Error Refuse(const char* function) {
+    return Error(ONEOP_ERROR_RUNTIME, nullptr, 0) << function << ": ";
+  }
+  // "dy", or "in" 2 of an argument with several tensors
+  template <class Arg>
+  static std::string Name(const Arg& arg) {
+    std::string text("\"");
+    text.append(arg.first).append("\"");
+    if (arg.second != 0) {
+      ::oneop::sdk::AppendInt(&text.append(" "), arg.second);
+    }
+    return text;
+  }
+};
+
 struct TensorDescInferFnUtil {
-  // Every output is like the first input.
+  // Every output is like the inputs, which have one shape. OneFlow of 2020 wants one data type of
+  // them too; later the data type is UnchangedDataType's business.
   template <class Ctx>
   static Maybe<void> Unchanged(Ctx* ctx) {
+    Error error =
+        InputsAlike::Check(ctx, "TensorDescInferFnUtil::Unchanged", true, ONEOP_GENERATION == 2020);
+    return error.ok() ? OneopLikeFirstInput(ctx) : Maybe<void>(error);
+  }
+  template <class Ctx>
+  static Maybe<void> UnchangedDataType(Ctx* ctx) {
+    Error error = InputsAlike::Check(ctx, "TensorDescInferFnUtil::UnchangedDataType", false, true);
+    if (!error.ok()) {
+      return error;
+    }
+    const auto& first = ctx->inputs().at(0);
+    for (const auto& out : ctx->outputs()) {
+      ctx->SetOutputDType(out.first, out.second, ctx->InputDType(first.first, first.second));
+    }
+    return Maybe<void>::Ok();
+  }
+  // Every output is like the first input, whatever the others are.
+  template <class Ctx>
+  static Maybe<void> OneopLikeFirstInput(Ctx* ctx) {
+    Error error = InputsAlike::Check(ctx, "like the first input", false, false);
+    if (!error.ok()) {
+      return error;
+    }
     const auto& first = ctx->inputs().at(0);
     for (const auto& out : ctx->outputs()) {
       *ctx->MutOutputTensorDesc(out.first, out.second) =
@@ -168,18 +234,14 @@ struct TensorDescInferFnUtil {
     }
     return Maybe<void>::Ok();
   }
-  template <class Ctx>
-  static Maybe<void> UnchangedDataType(Ctx* ctx) {
-    const auto& first = ctx->inputs().at(0);
-    for (const auto& out : ctx->outputs()) {
-      ctx->SetOutputDType(out.first, out.second, ctx->InputDType(first.first, first.second));
-    }
-    return Maybe<void>::Ok();
-  }
   // Output i is like input i.
   template <class Ctx>
   static Maybe<void> InOutCorrespond(Ctx* ctx) {
-    CHECK_EQ_OR_RETURN(ctx->inputs().size(), ctx->outputs().size());
+    if (ctx->inputs().size() != ctx->outputs().size()) {
+      return InputsAlike::Refuse("TensorDescInferFnUtil::InOutCorrespond")
+             << "output i is like input i, and there are " << ctx->inputs().size() << " inputs and "
+             << ctx->outputs().size() << " outputs";
+    }
     for (size_t i = 0; i != ctx->inputs().size(); ++i) {
       const auto& in = ctx->inputs()[i];
       const auto& out = ctx->outputs()[i];

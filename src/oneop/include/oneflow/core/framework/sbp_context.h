@@ -178,9 +178,23 @@ struct GetSbpFnUtil {
   static Maybe<void> DefaultBroadcastToBroadcast(SbpContext*) { return Maybe<void>::Ok(); }
   template <class Ctx>
   static Maybe<void> SplitForEachAxis(Ctx* ctx) {
-    const auto& first = ctx->inputs().at(0);
-    const int64_t num_axes =
-        ctx->LogicalTensorDesc4InputArgNameAndIndex(first.first, first.second).shape().NumAxes();
+    const auto axes = [ctx](const auto& arg) {
+      return ctx->LogicalTensorDesc4InputArgNameAndIndex(arg.first, arg.second).shape().NumAxes();
+    };
+    const auto& inputs = ctx->inputs();
+    if (inputs.empty()) {
+      return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+             << "GetSbpFnUtil::SplitForEachAxis: it has no input to be split";
+    }
+    const int64_t num_axes = axes(inputs[0]);
+    for (const auto& input : inputs) {
+      if (axes(input) != num_axes) {
+        return Error(ONEOP_ERROR_RUNTIME, nullptr, 0)
+               << "GetSbpFnUtil::SplitForEachAxis: all inputs "
+               << "must have the same number of axes; \"" << inputs[0].first << "\" has "
+               << num_axes << ", \"" << input.first << "\" has " << axes(input);
+      }
+    }
     for (int64_t axis = 0; axis != num_axes; ++axis) {
       ctx->NewBuilder().Split(ctx->inputs(), axis).Split(ctx->outputs(), axis).Build();
     }

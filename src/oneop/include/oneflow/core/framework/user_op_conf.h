@@ -109,6 +109,7 @@ struct BuiltOp {
   Blob* outputs = nullptr;
   Attribute* attrs = nullptr;
   Arena arena;
+  KeptList kept;            // attributes that were asked for
   BuiltOp* next = nullptr;  // in the list of a gradient
   int32_t first_blob = -1;  // the number of its first output there
 };
@@ -144,6 +145,8 @@ class UserOpConfWrapper {
   UserOpConfWrapper& operator=(UserOpConfWrapper other) {
     std::swap(frame_, other.frame_);
     std::swap(built_, other.built_);
+    std::swap(names_, other.names_);
+    kept_.Swap(&other.kept_);
     return *this;
   }
   ONEOP_COLD ~UserOpConfWrapper() {
@@ -186,10 +189,11 @@ class UserOpConfWrapper {
                              : Size(arg, ::oneop::sdk::kOutput);
   }
 
+  // A number, or a reference that lives as long as this object, or as the op that was built.
   template <class T>
-  T attr(std::string_view name) const {
+  ::oneop::sdk::AttrResult<T> attr(std::string_view name) const {
     if (built_ == nullptr) {
-      return ::oneop::sdk::GetAttr<T>(frame_, name);
+      return ::oneop::sdk::ReadAttrOf<T>(::oneop::sdk::NeedAttr<T>(frame_, name), &kept_);
     }
     const oneop_attr* attr = built_->FindAttr(name);
     if (attr == nullptr) {
@@ -200,7 +204,7 @@ class UserOpConfWrapper {
     if (!::oneop::sdk::IsAttrOf<T>(*attr)) {
       ::oneop::sdk::ThrowAttrType(built_->type.c_str(), attr, ::oneop::sdk::AttrTraits<T>::kType);
     }
-    return ::oneop::sdk::AttrTraits<T>::Get(*attr);
+    return ::oneop::sdk::ReadAttrOf<T>(attr, &built_->kept);
   }
   template <class T>
   T attr_or_default(std::string_view name, const T& otherwise) const {
@@ -243,6 +247,7 @@ class UserOpConfWrapper {
 
   ::oneop::sdk::BuiltOp* built_ = nullptr;
   mutable ::oneop::sdk::BuiltOp::Blob* names_ = nullptr;
+  mutable ::oneop::sdk::KeptList kept_;
 };
 
 class UserOpConfWrapperBuilder {

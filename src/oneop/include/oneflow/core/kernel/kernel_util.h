@@ -7,6 +7,8 @@
 #include "oneflow/core/common/blas.h"
 #include "oneflow/core/common/util.h"
 #include "oneflow/core/kernel/new_kernel_util.h"
+#include "oneop/sdk/cpu/arithmetic.h"
+#include "oneop/sdk/cpu/convert.h"
 #include "oneop/sdk/cpu/gemm.h"
 #include "oneop/sdk/cpu/limits.h"
 #include "oneop/sdk/cpu/transpose.h"
@@ -36,7 +38,7 @@ constexpr size_t kBlobBodyAlignSize = 1;
 inline bool IsKernelSafeInt32(int64_t n) { return n <= INT32_MAX / 2; }
 template <class T, class U>
 void CopyElem(const T* from, U* to, int64_t n) {
-  ::oneop::sdk::Each(n, to, [=](int64_t i) { return from[i]; });
+  ::oneop::sdk::Each(n, to, [=](int64_t i) { return ::oneop::sdk::NumberAs<U>(from[i]); });
 }
 template <class T>
 std::string ToString(const T& value) {
@@ -55,7 +57,7 @@ struct NewKernelUtil {
   }
   template <class T>
   static void Relu(DeviceCtx*, int64_t n, const T* x, T* y) {
-    ::oneop::sdk::Each(n, y, [=](int64_t i) { return x[i] > T(0) ? x[i] : T(0); });
+    ::oneop::sdk::Each(n, y, [=](int64_t i) { return ::oneop::sdk::Larger(x[i], T(0)); });
   }
   template <class T>
   static void ReluBackward(DeviceCtx*, int64_t n, const T*, const T* y, const T* dy, T* dx) {
@@ -85,19 +87,19 @@ struct NewKernelUtil {
     }
   }
 
-#define ONEOP_BY_SCALAR(Name, op)                                                      \
+#define ONEOP_BY_SCALAR(Name, expression)                                              \
   template <class T>                                                                   \
   static void Name##ByScalar(DeviceCtx*, int64_t n, const T* x, T y, T* z) {           \
-    ::oneop::sdk::Each(n, z, [=](int64_t i) { return x[i] op y; });                    \
+    ::oneop::sdk::Each(n, z, [=](int64_t i) { return expression; });                   \
   }                                                                                    \
   template <class T>                                                                   \
   static void Name##ByScalarPtr(DeviceCtx*, int64_t n, const T* x, const T* y, T* z) { \
-    ::oneop::sdk::Each(n, z, [=, y = *y](int64_t i) { return x[i] op y; });            \
+    ::oneop::sdk::Each(n, z, [=, y = *y](int64_t i) { return expression; });           \
   }
-  ONEOP_BY_SCALAR(Add, +)
-  ONEOP_BY_SCALAR(Sub, -)
-  ONEOP_BY_SCALAR(Mul, *)
-  ONEOP_BY_SCALAR(Div, /)
+  ONEOP_BY_SCALAR(Add, x[i] + y)
+  ONEOP_BY_SCALAR(Sub, x[i] - y)
+  ONEOP_BY_SCALAR(Mul, x[i] * y)
+  ONEOP_BY_SCALAR(Div, ::oneop::sdk::Quotient<T>(x[i], y))
 #undef ONEOP_BY_SCALAR
 
   // c = alpha * op(a) * op(b) + beta * c, row-major.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "oneflow/core/ndarray/xpu_util.h"
+#include "oneop/sdk/cpu/arithmetic.h"
 #include "oneop/sdk/cpu/special.h"
 
 #define ARITHMETIC_BINARY_FUNC_NAME_SEQ (Add)(Sub)(Mul)(Div)(Min)(Max)(FloorMod)(FMod)(Pow)
@@ -25,60 +26,6 @@
 #define REDUCE_COMPLEX_BINARY_FUNC_SEQ (BinaryFuncSum)
 #define NANSUM_REDUCE_BINARY_FUNC_SEQ (BinaryFuncNanSum)
 
-namespace oneop ONEOP_HIDDEN {
-namespace sdk {
-
-// x - y * floor(x / y), and C's x - y * trunc(x / y); of integers too.
-template <class T>
-OF_DEVICE_FUNC T Remainder(T x, T y) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(y == T(0) ? T(0) : x % y);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return std::fmod(x, y);
-  } else {
-    return static_cast<T>(std::fmod(static_cast<float>(x), static_cast<float>(y)));
-  }
-}
-template <class T>
-OF_DEVICE_FUNC T FloorRemainder(T x, T y) {
-  const T rest = Remainder(x, y);
-  return rest != T(0) && (y < T(0)) != (rest < T(0)) ? static_cast<T>(rest + y) : rest;
-}
-// The quotient rounded down, and toward zero.
-template <class T>
-OF_DEVICE_FUNC T FloorQuotient(T x, T y) {
-  if constexpr (std::is_integral_v<T>) {
-    if (y == T(0)) {
-      return T(0);
-    }
-    const T quotient = static_cast<T>(x / y);
-    return static_cast<T>(x % y) != T(0) && (x < T(0)) != (y < T(0)) ? quotient - T(1) : quotient;
-  } else {
-    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    return static_cast<T>(std::floor(static_cast<Wide>(x / y)));
-  }
-}
-template <class T>
-OF_DEVICE_FUNC T TruncQuotient(T x, T y) {
-  if constexpr (std::is_integral_v<T>) {
-    return y == T(0) ? T(0) : static_cast<T>(x / y);
-  } else {
-    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    return static_cast<T>(std::trunc(static_cast<Wide>(x / y)));
-  }
-}
-template <class T>
-OF_DEVICE_FUNC T Power(T x, T y) {
-  if constexpr (std::is_same_v<T, double> || std::is_integral_v<T>) {
-    return static_cast<T>(std::pow(static_cast<double>(x), static_cast<double>(y)));
-  } else {
-    return static_cast<T>(std::pow(static_cast<float>(x), static_cast<float>(y)));
-  }
-}
-
-}  // namespace sdk
-}  // namespace oneop ONEOP_HIDDEN
-
 namespace oneflow ONEOP_HIDDEN {
 
 // `kUnit` is what a reduction begins with.
@@ -95,9 +42,9 @@ ONEOP_BINARY_FUNC(Sum, T, x + y)
 ONEOP_BINARY_FUNC(Sub, T, x - y)
 ONEOP_BINARY_FUNC(Mul, T, x* y)
 ONEOP_BINARY_FUNC(Prod, T, x* y)
-ONEOP_BINARY_FUNC(Div, T, x / y)
-ONEOP_BINARY_FUNC(Min, T, x < y ? x : y)
-ONEOP_BINARY_FUNC(Max, T, x > y ? x : y)
+ONEOP_BINARY_FUNC(Div, T, ::oneop::sdk::Quotient<T>(x, y))
+ONEOP_BINARY_FUNC(Min, T, ::oneop::sdk::Smaller<T>(x, y))
+ONEOP_BINARY_FUNC(Max, T, ::oneop::sdk::Larger<T>(x, y))
 ONEOP_BINARY_FUNC(FloorMod, T, ::oneop::sdk::FloorRemainder<T>(x, y))
 ONEOP_BINARY_FUNC(FloorDiv, T, ::oneop::sdk::FloorQuotient<T>(x, y))
 ONEOP_BINARY_FUNC(FMod, T, ::oneop::sdk::Remainder<T>(x, y))
@@ -139,13 +86,9 @@ template <class T, template <class> class BinaryFunc>
 struct UnitOfBinaryFunc {
   static OF_DEVICE_FUNC T Val() {
     if constexpr (std::is_same_v<BinaryFunc<T>, BinaryFuncMax<T>>) {
-      return std::is_same_v<T, float> || std::is_same_v<T, double>
-                 ? static_cast<T>(-std::numeric_limits<T>::infinity())
-                 : GetMinVal<T>();
+      return ::oneop::sdk::LowerBound<T>();
     } else if constexpr (std::is_same_v<BinaryFunc<T>, BinaryFuncMin<T>>) {
-      return std::is_same_v<T, float> || std::is_same_v<T, double>
-                 ? static_cast<T>(std::numeric_limits<T>::infinity())
-                 : GetMaxVal<T>();
+      return ::oneop::sdk::UpperBound<T>();
     } else if constexpr (std::is_same_v<BinaryFunc<T>, BinaryFuncProd<T>> ||
                          std::is_same_v<BinaryFunc<T>, BinaryFuncAll<T>>) {
       return GetOneVal<T>();

@@ -131,7 +131,7 @@ struct NdarrayReduce {
     if constexpr (std::is_same_v<RetT, T>) {
       using A = typename ::oneop::sdk::AccumulatorOf<T>::type;
       ::oneop::sdk::ReduceTo<A>(y.shape(), y.ptr(), x.shape(), x.ptr(),
-                                static_cast<A>(UnitOfBinaryFunc<T, BinaryFunc>::Val()),
+                                UnitOfBinaryFunc<A, BinaryFunc>::Val(),
                                 [](A a, A b) { return BinaryFunc<A>::Invoke(a, b); });
     } else {
       ::oneop::sdk::ReduceTo<bool>(y.shape(), y.ptr(), x.shape(), x.ptr(),

@@ -41,21 +41,14 @@ bool RunCommonBinary(BinaryOp op, const T* x, const T* y, T* z, int64_t n) {
     ONEOP_BINARY_CASE(Add, p + q)
     ONEOP_BINARY_CASE(Sub, p - q)
     ONEOP_BINARY_CASE(Mul, p * q)
-    ONEOP_BINARY_CASE(Max, p > q || p != p ? p : q)
-    ONEOP_BINARY_CASE(Min, p < q || p != p ? p : q)
+    ONEOP_BINARY_CASE(Max, Larger<T>(p, q))
+    ONEOP_BINARY_CASE(Min, Smaller<T>(p, q))
     ONEOP_BINARY_CASE(Pow, Power<T>(p, q))
     ONEOP_BINARY_CASE(Fmod, Remainder<T>(p, q))
     ONEOP_BINARY_CASE(FloorDiv, FloorQuotient<T>(p, q))
     ONEOP_BINARY_CASE(TruncDiv, TruncQuotient<T>(p, q))
     ONEOP_BINARY_CASE(FloorMod, FloorRemainder<T>(p, q))
-    case BinaryOp::kDiv:
-      return ZipElements(x, y, z, n, [](T p, T q) {
-        if constexpr (std::is_integral_v<T>) {
-          return TruncQuotient(p, q);
-        } else {
-          return p / q;
-        }
-      });
+    ONEOP_BINARY_CASE(Div, Quotient<T>(p, q))
     default:
       return false;
   }

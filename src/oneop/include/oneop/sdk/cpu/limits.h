@@ -53,6 +53,24 @@ struct IsUnsignedIntegral : std::bool_constant<std::is_integral_v<T> && std::is_
 namespace oneop ONEOP_HIDDEN {
 namespace sdk {
 
+// What no number is below or above: infinite where the type has infinities.
+template <class T>
+OF_DEVICE_FUNC T LowerBound() {
+  if constexpr (oneflow::IsFloating<T>::value) {
+    return static_cast<T>(FloatOf(0xff800000u));
+  } else {
+    return oneflow::GetMinVal<T>();
+  }
+}
+template <class T>
+OF_DEVICE_FUNC T UpperBound() {
+  if constexpr (oneflow::IsFloating<T>::value) {
+    return static_cast<T>(FloatOf(0x7f800000u));
+  } else {
+    return oneflow::GetMaxVal<T>();
+  }
+}
+
 // The type in which sums of T are kept.
 template <class T>
 struct AccumulatorOf {

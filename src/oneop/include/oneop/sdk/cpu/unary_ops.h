@@ -3,6 +3,7 @@
 #define ONEOP_SDK_CPU_UNARY_OPS_H_
 
 #include "oneflow/core/ep/include/primitive/unary_op.h"
+#include "oneop/sdk/cpu/convert.h"
 #include "oneop/sdk/cpu/special.h"
 #include "oneop/sdk/cpu/types.h"
 
@@ -125,7 +126,7 @@ bool RunUnary(UnaryOp op, double a_, double b_, const T* x, T* y, int64_t n) {
 // Of integers: those that stay integers.
 template <class T>
 bool RunIntegerUnary(UnaryOp op, double a_, double b_, const T* x, T* y, int64_t n) {
-  const T a = static_cast<T>(a_), b = static_cast<T>(b_), zero = 0;
+  const T a = NumberAs<T>(a_), b = NumberAs<T>(b_), zero = 0;
   (void)a, (void)b;
   switch (op) {
     ONEOP_UNARY_CASE(Identity, v)

@@ -45,7 +45,7 @@ struct WideOf {
     }                                                                 \
   };
 ONEOP_GPU_FUNCTOR(FillFn, v)
-ONEOP_GPU_FUNCTOR(ReluFn, X(i) > W(0) ? X(i) : W(0))
+ONEOP_GPU_FUNCTOR(ReluFn, Larger(X(i), W(0)))
 ONEOP_GPU_FUNCTOR(MaskByFn, X(i) > W(0) ? Y(i) : W(0))
 ONEOP_GPU_FUNCTOR(SigmoidFn, W(1) / (W(1) + exp(-X(i))))
 ONEOP_GPU_FUNCTOR(SigmoidGradFn, X(i) * (W(1) - X(i)) * Y(i))
@@ -56,11 +56,11 @@ ONEOP_GPU_FUNCTOR(MulFn, X(i) * Y(i))
 ONEOP_GPU_FUNCTOR(AddScalarFn, X(i) + v)
 ONEOP_GPU_FUNCTOR(SubScalarFn, X(i) - v)
 ONEOP_GPU_FUNCTOR(MulScalarFn, X(i) * v)
-ONEOP_GPU_FUNCTOR(DivScalarFn, X(i) / v)
+ONEOP_GPU_FUNCTOR(DivScalarFn, Quotient(X(i), v))
 ONEOP_GPU_FUNCTOR(AddScalarPtrFn, X(i) + Y(0))
 ONEOP_GPU_FUNCTOR(SubScalarPtrFn, X(i) - Y(0))
 ONEOP_GPU_FUNCTOR(MulScalarPtrFn, X(i) * Y(0))
-ONEOP_GPU_FUNCTOR(DivScalarPtrFn, X(i) / Y(0))
+ONEOP_GPU_FUNCTOR(DivScalarPtrFn, Quotient(X(i), Y(0)))
 #undef ONEOP_GPU_FUNCTOR
 
 template <class T>

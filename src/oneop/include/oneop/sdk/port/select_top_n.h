@@ -21,7 +21,7 @@ class SelectTopNOpExpr final : public OpExpr {
   static Maybe<TensorTuple> Select(const TensorTuple& inputs,
                                    const ::oneop::sdk::AttrStore* attrs) {
     const oneop_attr* attr = attrs == nullptr ? nullptr : attrs->Find("top_n");
-    const int32_t count = JUST(::oneop::sdk::ReadAttr<int32_t>(attr, "top_n"));
+    const int32_t count = JUST(::oneop::sdk::ReadAttr<int32_t>(attr, "top_n", nullptr));
     CHECK_OR_RETURN(count >= 0 && static_cast<size_t>(count) <= inputs.size())
         << "top_n is " << count << " for " << inputs.size() << " tensors";
     TensorTuple outputs;

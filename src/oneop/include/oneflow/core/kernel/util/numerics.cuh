@@ -13,20 +13,8 @@ template <class T>
 struct numeric_limits {
   static OF_DEVICE_FUNC T lowest() { return GetMinVal<T>(); }
   static OF_DEVICE_FUNC T max() { return GetMaxVal<T>(); }
-  static OF_DEVICE_FUNC T lower_bound() {
-    if constexpr (IsFloating<T>::value) {
-      return static_cast<T>(-std::numeric_limits<float>::infinity());
-    } else {
-      return GetMinVal<T>();
-    }
-  }
-  static OF_DEVICE_FUNC T upper_bound() {
-    if constexpr (IsFloating<T>::value) {
-      return static_cast<T>(std::numeric_limits<float>::infinity());
-    } else {
-      return GetMaxVal<T>();
-    }
-  }
+  static OF_DEVICE_FUNC T lower_bound() { return ::oneop::sdk::LowerBound<T>(); }
+  static OF_DEVICE_FUNC T upper_bound() { return ::oneop::sdk::UpperBound<T>(); }
 };
 template <class T>
 struct numerics {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "oneflow/core/ep/include/primitive/primitive.h"
+#include "oneop/sdk/cpu/convert.h"
 #include "oneop/sdk/cpu/nd_loop.h"
 #include "oneop/sdk/cpu/types.h"
 
@@ -24,21 +25,13 @@ void FillWith(void* to, const void* value, size_t count) {
   });
 }
 using CastFn = void (*)(const void* from, void* to, size_t count);
-// Through float where half precision is involved; to bool, everything but zero is true.
+// To bool, everything but zero is true.
 template <class From, class To>
 void CastElements(const void* from, void* to, size_t count) {
   const From* in = static_cast<const From*>(from);
   To* out = static_cast<To*>(to);
   ParallelElements(static_cast<int64_t>(count), [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if constexpr (std::is_same_v<To, bool>) {
-        out[i] = in[i] != From(0);
-      } else if constexpr (oneflow::IsFloat16<From>::value) {
-        out[i] = static_cast<To>(static_cast<float>(in[i]));
-      } else {
-        out[i] = static_cast<To>(in[i]);
-      }
-    }
+    ConvertNumbers(in + begin, out + begin, end - begin);
   });
 }
 
@@ -80,9 +73,7 @@ class Fill : public Primitive {
   void Launch(Stream*, void* to, Scalar value, size_t count) {
     ::oneop::sdk::WithNumberType(type_, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      // A large integer does not go through a floating-point number, nor one through an integer.
-      const T element = value.IsFloatingPoint() ? static_cast<T>(value.Value<double>())
-                                                : static_cast<T>(value.Value<int64_t>());
+      const T element = value.Value<T>();
       ::oneop::sdk::FillWith<T>(to, &element, count);
     });
   }

@@ -28,8 +28,8 @@ void SoftmaxRows(int64_t rows, int64_t columns, const T* x, T* y) {
           for (int64_t i = 0; i != columns; ++i) {
             const A e = std::exp(static_cast<A>(in[i]) - largest);
             sum += e;
-            if constexpr (!kLog) {
-              out[i] = static_cast<T>(e);
+            if constexpr (!kLog && std::is_same_v<A, T>) {
+              out[i] = e;
             }
           }
           const A scale = kLog ? std::log(sum) : A(1) / sum;
@@ -38,7 +38,7 @@ void SoftmaxRows(int64_t rows, int64_t columns, const T* x, T* y) {
               out[i] = static_cast<T>(static_cast<A>(in[i]) - largest - scale);
             } else if constexpr (std::is_same_v<A, T>) {
               out[i] *= scale;
-            } else {  // half precision: once rounded, not twice
+            } else {  // half precision: once rounded, not twice; `in` may be `out`
               out[i] = static_cast<T>(std::exp(static_cast<A>(in[i]) - largest) * scale);
             }
           }

@@ -1,0 +1,117 @@
+"""NdarrayUtil and NewKernelUtil against torch: NaN, infinities, limits of integers, and division by zero."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+import oneop
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+INTS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.fixture(scope="module")
+def ops():
+    oneop.load(oneop.build("t_ndarrays", [Path(__file__).parent / "port/ndarrays.cpp"]))
+    return oneop.ops
+
+
+def reduced(x, axes):
+    return [1 if axis in axes else extent for axis, extent in enumerate(x.shape)]
+
+
+EXTREMES = {"Max": torch.amax, "Min": torch.amin}
+SPECIAL = [NAN, INF, -INF, 0.0, -1.0, 2.5, 65504.0, -65504.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", EXTREMES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_extremes_of_floats(ops, name, dtype, data):
+    shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    shape[data.draw(st.integers(0, len(shape) - 1))] = data.draw(st.sampled_from([1, 3, 16, 17, 33]))
+    axes = data.draw(st.lists(st.integers(0, len(shape) - 1), unique=True, min_size=1))
+    count = torch.Size(shape).numel()
+    values = data.draw(st.lists(st.sampled_from(SPECIAL), min_size=count, max_size=count))
+    x = torch.tensor(values).reshape(shape).to(dtype)
+    got = ops.nd_reduce(x, shape=reduced(x, axes), name=name)
+    assert_close(got, EXTREMES[name](x, axes, keepdim=True), rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", EXTREMES)
+def test_a_nan_wins_wherever_it_stands(ops, name, dtype):
+    for count in (1, 2, 15, 16, 17, 100, 1024, 2049, 5000):
+        for at in {0, 1, count // 3, count // 2, count - 2, count - 1} & set(range(count)):
+            x = torch.zeros(2, count, dtype=dtype)
+            x[1, at] = NAN
+            assert ops.nd_reduce(x, shape=[2, 1], name=name).isnan().flatten().tolist() == [False, True]
+            rows = x.T.contiguous()
+            assert ops.nd_reduce(rows, shape=[1, 2], name=name).isnan().flatten().tolist() == [False, True]
+    same = torch.full((3, 700), -INF if name == "Max" else INF, dtype=dtype)
+    assert_close(ops.nd_reduce(same, shape=[3, 1], name=name), same[:, :1])
+
+
+@pytest.mark.parametrize("dtype", INTS, ids=str)
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_of_integers(ops, name, dtype):
+    limits = torch.iinfo(dtype)
+    for value in (limits.min, limits.max, 0):
+        for shape, axes in (((3, 40), [1]), ((40, 3), [0]), ((2, 3, 20), [0, 2])):
+            x = torch.full(shape, value, dtype=dtype)
+            assert torch.equal(ops.nd_reduce(x, shape=reduced(x, axes), name=name), EXTREMES[name](x, axes, True))
+            x.view(-1)[7] = limits.min // 2 + 3
+            assert torch.equal(ops.nd_reduce(x, shape=reduced(x, axes), name=name), EXTREMES[name](x, axes, True))
+
+
+@pytest.mark.parametrize("dtype", (*FLOATS, *INTS), ids=str)
+def test_reductions_of_nothing(ops, dtype):
+    x = torch.empty(0, 2, dtype=dtype)
+    limits = None if dtype.is_floating_point else torch.iinfo(dtype)
+    wanted = {"Sum": 0, "Prod": 1, "Max": limits.min if limits else -INF, "Min": limits.max if limits else INF}
+    for name, value in wanted.items():
+        assert ops.nd_reduce(x, shape=[1, 2], name=name).tolist() == [[value, value]]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_the_larger_and_the_smaller_of_two(ops, dtype):
+    x, y = torch.cartesian_prod(torch.tensor(SPECIAL), torch.tensor(SPECIAL)).T.contiguous().to(dtype)
+    for name, function in (("Max", torch.maximum), ("Min", torch.minimum)):
+        got = ops.nd_binary(x, y, shape=[len(x)], name=name)
+        assert_close(got, function(x, y), rtol=0, atol=0, equal_nan=True)
+    assert_close(ops.nd_binary(x, y, shape=[len(x)], name="Relu"), torch.relu(x), rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", INTS, ids=str)
+def test_quotients_of_integers_end_no_process(ops, dtype):
+    """What C++ leaves open and x86-64 answers with a signal: zero gives 0, the least integer over -1 is itself."""
+    limits = torch.iinfo(dtype)
+    numbers = sorted({limits.min, limits.min + 1, -7, -2, -1, 0, 1, 2, 7, limits.max - 1, limits.max})
+    numbers = [number for number in numbers if number >= limits.min]
+    pairs = [(x, y) for x in numbers for y in numbers]
+    x, y = (torch.tensor(column, dtype=dtype) for column in zip(*pairs, strict=True))
+
+    def wrapped(value):
+        return (value - limits.min) % (limits.max - limits.min + 1) + limits.min
+
+    def truncated(x, y):
+        return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+    rules = {
+        "Div": truncated,
+        "FMod": lambda x, y: x - y * truncated(x, y),
+        "FloorMod": lambda x, y: x % y,
+    }
+    for name, rule in rules.items():
+        wanted = [0 if y == 0 else wrapped(rule(x, y)) for x, y in pairs]
+        assert ops.nd_binary(x, y, shape=[len(pairs)], name=name).tolist() == wanted
+    for divisor in numbers:
+        wanted = [0 if divisor == 0 else wrapped(truncated(number, divisor)) for number in numbers]
+        row, by = torch.tensor(numbers, dtype=dtype), torch.tensor([divisor], dtype=dtype)
+        assert ops.nd_binary(row, by, shape=[len(numbers)], name="DivByScalar").tolist() == wanted
