@@ -272,7 +272,11 @@ class Op {
   template <class T, class F>
   void AddElementwise(const F* functor) {
     using P = Plan<S, T>;
-    if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
+    if constexpr (!kAreNumbers<Concatenated<typename P::Ins, typename P::Outs>>) {
+      static_assert(kAreNumbers<Concatenated<typename P::Ins, typename P::Outs>>,
+                    "functors of elements compute with numbers; for complex tensors write "
+                    ".kernel<std::complex<float>>(...), which has them as views");
+    } else if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
       WrongTensors(*record_, "elementwise");
     } else if constexpr (!P::kFits) {
       WrongSignature(*record_);
@@ -305,7 +309,11 @@ class Op {
   template <class T, class F>
   void AddRows(const F& functor) {
     using P = Plan<S, T>;
-    if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
+    if constexpr (!kAreNumbers<Concatenated<typename P::Ins, typename P::Outs>>) {
+      static_assert(kAreNumbers<Concatenated<typename P::Ins, typename P::Outs>>,
+                    "functors of rows compute with numbers; for complex tensors write "
+                    ".kernel<std::complex<float>>(...), which has them as views");
+    } else if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
       WrongTensors(*record_, "rows");
     } else if constexpr (!P::kFits) {
       WrongSignature(*record_);
@@ -330,7 +338,11 @@ class Op {
   template <class T, class F>
   void AddCudaRows(const F& functor) {
     using P = Plan<S, T>;
-    if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
+    if constexpr (!kAreNumbers<Concatenated<typename P::Ins, typename P::Outs>>) {
+      static_assert(kAreNumbers<Concatenated<typename P::Ins, typename P::Outs>>,
+                    "functors of rows compute with numbers; for complex tensors write "
+                    ".kernel<std::complex<float>>(...), which has them as views");
+    } else if constexpr (!S::kSchema.has_only_plain_tensors() || S::kSchema.num_inputs == 0) {
       WrongTensors(*record_, "cuda_rows");
     } else if constexpr (!P::kFits) {
       WrongSignature(*record_);

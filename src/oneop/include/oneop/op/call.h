@@ -15,10 +15,16 @@ namespace op {
 template <class T>
 struct AttrReader {
   static T Read(const oneop_frame* frame, const oneop_attr& attr) {
-    if (!sdk::IsAttrOf<T>(attr)) {
-      sdk::ThrowAttrType(frame->op_type_name, &attr, sdk::AttrTraits<T>::kType);
+    if constexpr (kIsDefined<sdk::AttrTraits<T>>) {
+      if (!sdk::IsAttrOf<T>(attr)) {
+        sdk::ThrowAttrType(frame->op_type_name, &attr, sdk::AttrTraits<T>::kType);
+      }
+      return sdk::AttrTraits<T>::Get(attr);
+    } else {
+      static_assert(kIsDefined<sdk::AttrTraits<T>>,
+                    "no attribute is read as this type; for std::complex<double> write "
+                    "#include \"oneflow/core/common/complex.h\"");
     }
-    return sdk::AttrTraits<T>::Get(attr);
   }
 };
 

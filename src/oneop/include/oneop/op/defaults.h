@@ -2,9 +2,7 @@
 #ifndef ONEOP_OP_DEFAULTS_H_
 #define ONEOP_OP_DEFAULTS_H_
 
-#include <cerrno>
-#include <cstdlib>
-
+#include "oneop/op/literals.h"
 #include "oneop/op/mistake.h"
 
 ONEOP_OP_INTERFACE
@@ -36,8 +34,16 @@ constexpr DtypeName kDtypes[] = {
     {"uint16", ONEOP_DTYPE_UINT16},
     {"uint32", ONEOP_DTYPE_UINT32},
     {"uint64", ONEOP_DTYPE_UINT64},
+    {"complex32", ONEOP_DTYPE_COMPLEX32},
+    {"chalf", ONEOP_DTYPE_COMPLEX32},
     {"complex64", ONEOP_DTYPE_COMPLEX64},
+    {"cfloat", ONEOP_DTYPE_COMPLEX64},
     {"complex128", ONEOP_DTYPE_COMPLEX128},
+    {"cdouble", ONEOP_DTYPE_COMPLEX128},
+    {"float8_e4m3fn", ONEOP_DTYPE_FLOAT8_E4M3FN},
+    {"float8_e5m2", ONEOP_DTYPE_FLOAT8_E5M2},
+    {"float8_e4m3fnuz", ONEOP_DTYPE_FLOAT8_E4M3FNUZ},
+    {"float8_e5m2fnuz", ONEOP_DTYPE_FLOAT8_E5M2FNUZ},
 };
 
 // Reads one literal of a type into an attribute of the library. False: it is none, or a number that
@@ -75,9 +81,22 @@ class DefaultReader {
       case ONEOP_ATTR_DOUBLE:
         return Real(type, &attr->value.f);
       case ONEOP_ATTR_STRING:
-        return Text(&attr->value.list);
+      case ONEOP_ATTR_BYTES:
+        return Text(type == ONEOP_ATTR_BYTES, &attr->value.list);
+      case ONEOP_ATTR_COMPLEX_DOUBLE: {
+        NumberLiteral number;
+        double parts[2] = {0, 0};
+        bool is_complex = false;
+        return Complex(&number, parts, &is_complex) && Keep(parts, &attr->value.list);
+      }
       case ONEOP_ATTR_DTYPE:
         return Dtype(&attr->value.i);
+      default:
+        return ListValue(type, attr);
+    }
+  }
+  ONEOP_COLD bool ListValue(int type, oneop_attr* attr) {
+    switch (type) {
       case ONEOP_ATTR_SHAPE:
       case ONEOP_ATTR_LIST_INT64:
         return List<int64_t>(&attr->value.list,
@@ -114,53 +133,93 @@ class DefaultReader {
         });
       case ONEOP_ATTR_LIST_STRING:
         list_size_ = 0;
-        return List<oneop_span>(&attr->value.list, [this](oneop_span* to) { return Text(to); });
-      default:  // of shapes in a list, complex numbers and bytes no default can be written
+        return List<oneop_span>(&attr->value.list,
+                                [this](oneop_span* to) { return Text(false, to); });
+      case ONEOP_ATTR_LIST_SHAPE:
+        list_size_ = 0;
+        return List<oneop_span>(&attr->value.list, [this](oneop_span* to) {
+          return List<int64_t>(to,
+                               [this](int64_t* size) { return Integer(ONEOP_ATTR_INT64, size); });
+        });
+      default:
         return false;
     }
   }
 
-  // A literal of a scalar says its kind: True, 2 or 2.0.
+  // A literal of a scalar says its kind: True, 2, 2.0 or 2j.
   ONEOP_COLD bool Number(oneop_attr* attr) {
     const size_t begin = cursor_.at;
-    for (const int kind : {ONEOP_ATTR_BOOL, ONEOP_ATTR_INT64, ONEOP_ATTR_DOUBLE}) {
-      cursor_.at = begin;
-      attr->type = kind;
-      if (is_too_large_ || (Value(kind, attr) && AtEnd())) {
-        return !is_too_large_;
-      }
+    attr->type = ONEOP_ATTR_BOOL;
+    if (Value(ONEOP_ATTR_BOOL, attr)) {
+      return true;
     }
-    return false;
-  }
-  // Not part of a longer word, such as 2x.
-  bool EndsHere() const {
-    return !Cursor::IsLetter(cursor_.Next()) && !Cursor::IsDigit(cursor_.Next()) &&
-           cursor_.Next() != '.';
+    cursor_.at = begin;
+    NumberLiteral number;
+    double parts[2] = {0, 0};
+    bool is_complex = false;
+    if (!Complex(&number, parts, &is_complex)) {
+      return false;
+    }
+    if (is_complex) {
+      attr->type = ONEOP_ATTR_COMPLEX_DOUBLE;
+      return Keep(parts, &attr->value.list);
+    }
+    attr->type = number.is_integer ? ONEOP_ATTR_INT64 : ONEOP_ATTR_DOUBLE;
+    if (number.is_integer) {
+      attr->value.i = number.integer;
+      return Fits(number.fits_integer);
+    }
+    attr->value.f = number.real;
+    return true;
   }
   ONEOP_COLD bool Integer(int type, int64_t* to) {
-    cursor_.SkipSpace();
-    const std::string rest(cursor_.text.substr(cursor_.at));
-    const char* digits = rest.c_str() + (rest[0] == '-' || rest[0] == '+' ? 1 : 0);
-    if (digits[0] == '0' && Cursor::IsDigit(digits[1])) {
-      return false;  // in C an octal number, in Python none
-    }
-    char* end = nullptr;
-    errno = 0;
-    *to = std::strtoll(rest.c_str(), &end, 0);
-    cursor_.at += static_cast<size_t>(end - rest.c_str());
-    const bool fits = errno == 0 && (type == ONEOP_ATTR_INT64 || static_cast<int32_t>(*to) == *to);
-    return end != rest.c_str() && EndsHere() && Fits(fits);
+    NumberLiteral number;
+    const bool is_read = NumberReader(&cursor_).Read(&number) && number.is_integer;
+    *to = number.integer;
+    const bool is_wide = type == ONEOP_ATTR_INT64;
+    return is_read && Fits(number.fits_integer && (is_wide || static_cast<int32_t>(*to) == *to));
   }
   ONEOP_COLD bool Real(int type, double* to) {
+    NumberLiteral number;
+    const bool is_read = NumberReader(&cursor_).Read(&number) && !number.is_imaginary;
+    *to = number.real;
+    const bool is_cut = type == ONEOP_ATTR_FLOAT && !__builtin_isinf(*to) &&
+                        __builtin_isinf(static_cast<float>(*to));
+    *to = type == ONEOP_ATTR_FLOAT && !is_cut ? static_cast<double>(static_cast<float>(*to)) : *to;
+    return is_read && Fits(number.fits_real && !is_cut);
+  }
+  // A number, an imaginary one, or both with a sign between them. `number` is the first.
+  ONEOP_COLD bool Complex(NumberLiteral* number, double* parts, bool* is_complex) {
+    if (!NumberReader(&cursor_).Read(number)) {
+      return false;
+    }
+    *is_complex = number->is_imaginary;
+    parts[0] = number->real;
+    if (number->is_imaginary) {
+      parts[0] = __builtin_signbit(number->real) ? -0.0 : 0.0;  // as Python negates it
+      parts[1] = number->real;
+      return Fits(number->fits_real);
+    }
     cursor_.SkipSpace();
-    const std::string rest(cursor_.text.substr(cursor_.at));
-    char* end = nullptr;
-    *to = std::strtod(rest.c_str(), &end);
-    cursor_.at += static_cast<size_t>(end - rest.c_str());
-    const double held =
-        type == ONEOP_ATTR_FLOAT ? static_cast<double>(static_cast<float>(*to)) : *to;
-    const bool is_written = rest.find_first_of("iI") < static_cast<size_t>(end - rest.c_str());
-    return end != rest.c_str() && EndsHere() && Fits(!__builtin_isinf(held) || is_written);
+    const bool is_minus = cursor_.Next() == '-';
+    if (is_minus || cursor_.Next() == '+') {
+      ++cursor_.at;
+      cursor_.SkipSpace();
+      NumberLiteral second;
+      const bool has_sign = cursor_.Next() == '-' || cursor_.Next() == '+';
+      if (has_sign || !NumberReader(&cursor_).Read(&second) || !second.is_imaginary) {
+        return false;
+      }
+      *is_complex = true;
+      parts[0] = is_minus ? parts[0] - 0.0 : parts[0] + 0.0;
+      parts[1] = is_minus ? 0.0 - second.real : 0.0 + second.real;
+      return Fits(number->fits_real && second.fits_real);
+    }
+    return Fits(number->fits_real);
+  }
+  static bool Keep(const double* parts, oneop_span* to) {
+    *to = {sdk::library.arena.Copy(parts, 2 * sizeof(double)), 2};
+    return true;
   }
   bool Fits(bool fits) {
     is_too_large_ = is_too_large_ || !fits;
@@ -177,27 +236,14 @@ class DefaultReader {
     }
     return false;
   }
-  ONEOP_COLD bool Text(oneop_span* to) {
-    cursor_.SkipSpace();
-    const char quote = cursor_.Next();
-    if (quote != '"' && quote != '\'') {
-      return false;
-    }
+  ONEOP_COLD bool Text(bool takes_bytes, oneop_span* to) {
     std::string value;
-    for (++cursor_.at; cursor_.at < cursor_.text.size() && cursor_.Next() != quote; ++cursor_.at) {
-      char c = cursor_.Next();
-      if (c == '\\' && cursor_.at + 1 < cursor_.text.size()) {
-        c = cursor_.text[++cursor_.at];
-        c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
-      }
-      value.push_back(c);
-    }
+    const bool is_read = TextReader(&cursor_).Read(takes_bytes, &value);
     *to = {sdk::library.arena.CopyText(value), static_cast<int64_t>(value.size())};
-    return cursor_.at++ < cursor_.text.size();
+    return is_read;
   }
   template <class T, class F>
   bool List(oneop_span* to, const F& read) {
-    constexpr int kMostElements = 64;
     const bool is_tuple = cursor_.Take("(");
     if (!is_tuple && !cursor_.Take("[")) {
       T value{};
@@ -213,21 +259,26 @@ class DefaultReader {
       return true;
     }
     const std::string_view closing = is_tuple ? ")" : "]";
-    T values[kMostElements];
+    std::string bytes;
     int count = 0;
+    bool has_comma = false;
     while (!cursor_.Take(closing)) {
-      if (count == kMostElements || !read(&values[count++])) {
+      T value{};
+      if (!read(&value)) {
         return false;
       }
+      ++count;
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
       if (!cursor_.Take(",")) {
         if (!cursor_.Take(closing)) {
           return false;
         }
         break;
       }
+      has_comma = true;
     }
-    *to = {sdk::library.arena.Copy(values, sizeof(T) * static_cast<size_t>(count)), count};
-    return true;
+    *to = {sdk::library.arena.Copy(bytes.data(), bytes.size()), count};
+    return !is_tuple || count != 1 || has_comma;
   }
 
   Cursor cursor_;

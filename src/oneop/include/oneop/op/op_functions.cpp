@@ -14,6 +14,7 @@
 #pragma implementation "half.h"
 #pragma implementation "infer.h"
 #pragma implementation "kernel_record.h"
+#pragma implementation "literals.h"
 #pragma implementation "log.h"
 #pragma implementation "mistake.h"
 #pragma implementation "narrowing.h"

@@ -102,13 +102,31 @@ struct Signature<Outputs<R...>(A...), kInputs, kOutputs> {
   static constexpr bool kIsUniform = false;
 };
 
+// Whether a template is specialised for a type: of std::complex, whether its header is included.
+template <class T, class = void>
+constexpr bool kIsDefined = false;
+template <class T>
+constexpr bool kIsDefined<T, std::void_t<decltype(sizeof(T))>> = true;
+
 template <class... T>
 constexpr void PutDtypes(Types<T...>, int32_t* codes) {
-  const int32_t listed[] = {::oneflow::GetDataType<T>::value..., 0};
-  for (int i = 0; i < static_cast<int>(sizeof...(T)); ++i) {
-    codes[i] = listed[i];
+  if constexpr ((kIsDefined<::oneflow::GetDataType<T>> && ...)) {
+    const int32_t listed[] = {::oneflow::GetDataType<T>::value..., 0};
+    for (int i = 0; i < static_cast<int>(sizeof...(T)); ++i) {
+      codes[i] = listed[i];
+    }
+  } else {
+    static_assert((kIsDefined<::oneflow::GetDataType<T>> && ...),
+                  "no tensor has elements of this type; for std::complex<float> write "
+                  "#include \"oneflow/core/common/complex.h\"");
   }
 }
+
+// Whether functors of elements can compute with them: numbers, and halves by way of float.
+template <class Tensors>
+constexpr bool kAreNumbers = false;
+template <class... T>
+constexpr bool kAreNumbers<Types<T...>> = (std::is_arithmetic_v<ComputeType<T>> && ...);
 
 // In what an attribute of type float arrives: that of the elements, so that mixing them widens
 // nothing.
