@@ -40,7 +40,8 @@ class Reduce final : public user_op::OpKernel {
     return NdarrayUtil<DeviceType::kCPU, T>::Reduce##Name(ctx->stream(), to, from, tmp); \
   }
     CASE(Sum)
-        CASE(Prod) CASE(Max) CASE(Min)
+    CASE(Prod)
+        CASE(Max) CASE(Min)
 #undef CASE
             LOG(FATAL)
         << "no reduction " << name;
@@ -63,7 +64,8 @@ class Binary final : public user_op::OpKernel {
     return NdarrayUtil<DeviceType::kCPU, T>::Broadcast##Name(ctx->stream(), to, a, b); \
   }
     CASE(Add)
-    CASE(Sub) CASE(Mul) CASE(Div) CASE(Min) CASE(Max) CASE(FloorMod) CASE(FMod) CASE(Pow)
+    CASE(Sub)
+    CASE(Mul) CASE(Div) CASE(Min) CASE(Max) CASE(FloorMod) CASE(FMod) CASE(Pow)
 #undef CASE
         if (name == "DivByScalar") {
       return NewKernelUtil<DeviceType::kCPU>::DivByScalarPtr(
@@ -87,7 +89,8 @@ class Binary final : public user_op::OpKernel {
       .SetIsMatchedHob((user_op::HobDeviceType() == DeviceType::kCPU) &&           \
                        (user_op::HobDataType("out", 0) == GetDataType<T>::value));
 KERNELS(float)
-KERNELS(double) KERNELS(float16) KERNELS(bfloat16) KERNELS(int8_t) KERNELS(uint8_t) KERNELS(int16_t)
+KERNELS(double)
+KERNELS(float16) KERNELS(bfloat16) KERNELS(int8_t) KERNELS(uint8_t) KERNELS(int16_t)
     KERNELS(int32_t) KERNELS(int64_t)
 
 }  // namespace
