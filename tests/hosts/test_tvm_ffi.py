@@ -128,6 +128,9 @@ def test_refusals(module, monkeypatch):
         op.register_kernel("cpu", language="tvm-ffi")(lambda x: x)
     with pytest.raises(RegistrationError, match="tvm-ffi has no complex numbers"):
         op.register_kernel("cpu", language="tvm-ffi")(module.fails)
+    out = oneop.define("tv_out(Tensor x, *, int out) -> Tensor y", differentiable=False)
+    with pytest.raises(RegistrationError, match="gets its outputs as out"):
+        out.register_kernel("cpu", language="tvm-ffi")(module.fails)
     gaps = oneop.define("tv_gaps(Tensor?[] xs) -> Tensor y", differentiable=False)
     with pytest.raises(RegistrationError, match="kernels take no list with None"):
         gaps.register_kernel("cpu", language="tvm-ffi")(module.fails)

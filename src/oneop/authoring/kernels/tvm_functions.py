@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import torch
@@ -30,17 +31,21 @@ def as_kernel(schema: Schema, function: object, source: Source) -> Callable[...,
             f'  give the function itself, or write one in Python with language="torch" that calls it\n  at {source}'
         )
     for attr in schema.attrs:
+        problem = ""
         if "complex" in attr.type:
-            raise RegistrationError(
-                f'op "{schema.name}", attribute "{attr.name}": tvm-ffi has no complex numbers\n'
-                f"  take its parts as two floats\n  at {source}"
-            )
+            problem = "tvm-ffi has no complex numbers\n  take its parts as two floats"
+        elif attr.name == "out":
+            problem = "a kernel of tvm-ffi gets its outputs as out\n  give the attribute another name"
+        if problem:
+            raise RegistrationError(f'op "{schema.name}", attribute "{attr.name}": {problem}\n  at {source}')
     names = [attr.name for attr in schema.attrs]
 
-    def kernel(*inputs: Any, out: Any, **attrs: Any) -> None:
-        outputs = out if isinstance(out, tuple | list) else (out,)
-        function(*inputs, *outputs, *(attrs[name] for name in names))
+    def kernel(*inputs: Any, **values: Any) -> None:
+        outputs = values["out"] if isinstance(values["out"], tuple | list) else (values["out"],)
+        function(*inputs, *outputs, *(values[name] for name in names))
 
+    by_name = [Parameter(name, Parameter.KEYWORD_ONLY) for name in ("out", *names)]
+    kernel.__signature__ = Signature([Parameter("inputs", Parameter.VAR_POSITIONAL), *by_name])  # type: ignore[attr-defined]
     return kernel
 
 
