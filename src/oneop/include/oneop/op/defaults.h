@@ -2,8 +2,8 @@
 #ifndef ONEOP_OP_DEFAULTS_H_
 #define ONEOP_OP_DEFAULTS_H_
 
-#include "oneop/op/literals.h"
 #include "oneop/op/mistake.h"
+#include "oneop/op/text/literals.h"
 
 ONEOP_OP_INTERFACE
 

@@ -1,6 +1,6 @@
 // Numbers and texts as Python writes them: the defaults of a schema are the same for oneop.define.
-#ifndef ONEOP_OP_LITERALS_H_
-#define ONEOP_OP_LITERALS_H_
+#ifndef ONEOP_OP_TEXT_LITERALS_H_
+#define ONEOP_OP_TEXT_LITERALS_H_
 
 #include <cerrno>
 #include <cstdlib>
@@ -242,4 +242,4 @@ class TextReader {
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
 
-#endif  // ONEOP_OP_LITERALS_H_
+#endif  // ONEOP_OP_TEXT_LITERALS_H_
