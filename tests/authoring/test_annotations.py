@@ -1,5 +1,6 @@
 """Ops from annotated functions, and kernels registered without parentheses."""
 
+import math
 import typing
 from collections.abc import Sequence
 
@@ -175,3 +176,13 @@ def test_what_is_changed_must_be_a_parameter():
         oneop.define(mutates=["z"])(no_result)
     with pytest.raises(RegistrationError, match="mutates is for annotated functions; write Tensor"):
         oneop.define("an_f(Tensor x) -> Tensor", mutates=["x"])
+
+
+@pytest.mark.parametrize("default", [1 + 2j, -1j, complex(math.inf, -2.5), complex(0.0, 1e300)])
+def test_complex_defaults(default):
+    def annotated(x: Tensor, k: complex = default) -> Tensor: ...
+
+    annotated.__name__ = f"an_complex_{abs(hash(default))}"
+    oneop.define(annotated)
+    (attr,) = oneop.get_op(annotated.__name__).attrs
+    assert attr.default == default
