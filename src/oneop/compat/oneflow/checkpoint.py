@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oneflow import stored
 from oneop.jobs.training import checkpoint
 from oneop.jobs.training.checkpoint import load as load
+
+from . import stored
 
 
 def get(path: str | os.PathLike[str]) -> Any:

@@ -2,7 +2,7 @@
 
 import os
 
-from oneflow import checkpoint
+from . import checkpoint
 
 
 class CheckPoint:
