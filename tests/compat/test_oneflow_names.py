@@ -8,6 +8,7 @@ import oneop
 
 COMPAT = Path(oneop.__file__).parent / "compat"
 PROGRAM = """
+import os
 import unittest
 
 import numpy as np
@@ -212,6 +213,89 @@ class Names(flow.unittest.TestCase):
             flow.train.CheckPoint().save(folder)
             dtype = flow.convert_oneflow_dtype_to_numpy_dtype(flow.float32)
             case.assertEqual(np.fromfile(folder + "/in_a_file/out", dtype).tolist(), value.tolist())
+
+    def test_all_variables(case):
+        import tempfile
+
+        names = ("kept_a", "group/kept_b")
+        types = {names[0]: flow.float32, names[1]: flow.int64}
+
+        @flow.global_function()
+        def job() -> oft.Numpy:
+            a = flow.get_variable(names[0], shape=(2, 3), initializer=flow.ones_initializer())
+            b = flow.get_variable(names[1], shape=(), dtype=flow.int64, initializer=flow.zeros_initializer())
+            return a + b
+
+        first = job()
+        mine = {name: blob for name, blob in flow.get_all_variables().items() if name in names}
+        case.assertEqual(sorted(mine), sorted(names))
+        case.assertEqual([(mine[name].shape, mine[name].dtype) for name in names],
+                         [((2, 3), flow.float32), ((), flow.int64)])
+        before = mine["kept_a"].numpy()
+        flow.load_variables({"kept_a": np.full((2, 3), 4, np.float32), "group/kept_b": torch.tensor(7)})
+        case.assertEqual(before.tolist(), first.tolist())  # a copy
+        case.assertEqual(mine["kept_a"].numpy().tolist(), [[4.0] * 3] * 2)  # the value of now
+        case.assertEqual(job().tolist(), [[11.0] * 3] * 2)
+        with tempfile.TemporaryDirectory() as folder:
+            flow.checkpoint.save(folder + "/all")
+            flow.checkpoint.save(folder + "/some", {"kept_a": mine["kept_a"], "other": np.arange(4, dtype=np.int8)})
+            stored = flow.checkpoint.get(folder + "/all")
+            case.assertEqual([stored[name].numpy().tolist() for name in names], [[[4.0] * 3] * 2, 7])
+            case.assertEqual({name: stored[name].dtype for name in names}, types)
+            case.assertEqual(sorted(flow.checkpoint.get(folder + "/some")), ["kept_a", "other"])
+            one = flow.checkpoint.get(folder + "/some/other")
+            case.assertEqual((one.shape, one.dtype, one.numpy().tolist()), ((4,), flow.int8, [0, 1, 2, 3]))
+            flow.load_variables({name: np.zeros_like(mine[name].numpy()) for name in names})
+            case.assertEqual(job().tolist(), [[0.0] * 3] * 2)
+            flow.load_variables(stored, ignore_mismatch=False)
+            case.assertEqual(job().tolist(), [[11.0] * 3] * 2)
+            flow.load_variables({name: np.zeros_like(mine[name].numpy()) for name in names})
+            flow.checkpoint.load(folder + "/all", strict=False)
+            case.assertEqual(job().tolist(), [[11.0] * 3] * 2)
+            with open(folder + "/some/other/out", "ab") as file:
+                file.write(b"more")
+            with case.assertRaisesRegex(oneop.errors.ArgumentError, "has 8 bytes, .*meta says 4"):
+                flow.checkpoint.get(folder + "/some")
+            with case.assertRaisesRegex(oneop.errors.ArgumentError, "has no variables\\n  expected a folder with <name>/out"):
+                flow.checkpoint.get(folder + "/nowhere")
+            # files of OneFlow 0.2, which do not say what they are
+            os.remove(folder + "/some/other/meta")
+            with case.assertRaisesRegex(oneop.errors.ArgumentError, "no file meta beside it, which says the shape"):
+                flow.checkpoint.get(folder + "/some")["other"].numpy()
+            with open(folder + "/some/other/meta", "w") as file:
+                file.write("data_type: kNothing")
+            with case.assertRaisesRegex(oneop.errors.ArgumentError, "it names no data type that is known"):
+                flow.checkpoint.get(folder + "/some")
+        with case.assertRaisesRegex(oneop.errors.ArgumentError, 'load_variables: no job has a variable "never"'):
+            flow.load_variables({"never": np.zeros(2)}, ignore_mismatch=False)
+        with case.assertRaisesRegex(oneop.errors.ArgumentError, 'load_variables: variable "kept_a": expected .*float32 .2, 3.'):
+            flow.load_variables({"group/kept_b": np.array(1), "kept_a": np.zeros(3, np.float32)})
+        with tempfile.TemporaryDirectory() as folder:
+            odd = {"odd": torch.zeros(2, dtype=torch.complex32)}
+            with case.assertRaisesRegex(oneop.errors.ArgumentError, "complex32, which OneFlow does not have"):
+                flow.checkpoint.save(folder, odd)
+        with case.assertRaisesRegex(oneop.errors.ArgumentError, "expected an array or a variable, found list"):
+            flow.load_variables({"kept_a": [1.0]})
+        case.assertEqual(job().tolist(), [[11.0] * 3] * 2)  # nothing was set
+
+    def test_variables_that_no_job_asked_for_yet(case):
+        flow.load_variables({"asked_later": np.array([5.0, 6.0], np.float32)})
+        case.assertNotIn("asked_later", flow.get_all_variables())
+
+        @flow.global_function()
+        def job() -> oft.Numpy:
+            return flow.get_variable("asked_later", shape=(2,), initializer=flow.zeros_initializer())
+
+        case.assertEqual(job().tolist(), [5.0, 6.0])
+
+    def test_a_name_that_is_not_there(case):
+        for name in ("matmul", "get_all_variable", "nowhere_at_all"):
+            case.assertFalse(hasattr(flow, name))
+            with case.assertRaisesRegex(AttributeError, f"module 'oneflow' has no attribute '{name}'") as raised:
+                getattr(flow, name)
+            case.assertIn("this is oneop's alias", str(raised.exception))
+        with case.assertRaisesRegex(AttributeError, "did you mean get_all_variables"):
+            flow.get_all_variable
 
     @flow.unittest.skip_unless_2n1d()
     def test_two_machines(case):

@@ -166,6 +166,10 @@ def test_output_counts(refused):
     assert refused("t_multiples", X, output_counts=[1, 2]) == (
         'op "t_multiples", output "sum": expected none or exactly 1 tensor, found 2'
     )
+    for many in (65537, 10**9, 2**31 - 1):  # before memory is asked for
+        assert refused("t_multiples", X, output_counts=[many, 1]) == (
+            f'op "t_multiples", output "out": expected at most 65536 tensors, found {many}'
+        )
     assert refused("t_multiples", X, output_counts=3) == (
         'op "t_multiples", output_counts: expected a list of ints, found int 3'
     )

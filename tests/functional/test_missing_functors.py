@@ -24,6 +24,17 @@ ONEFLOW_FUNCTION_LIBRARY(m) {
 }
 }  // namespace oneflow::one::functional
 """
+TORCH = """
+#include "oneflow/core/functional/functional.h"
+namespace oneflow::one::functional {
+struct SumOf {
+  Maybe<Tensor> operator()(const std::shared_ptr<Tensor>& x, const int64_t& dim) const {
+    return Call("aten::sum.dim_IntList", x, std::vector<int64_t>{dim}, false);
+  }
+};
+ONEFLOW_FUNCTION_LIBRARY(m) { m.add_functor<SumOf>("MtSum"); }
+}  // namespace oneflow::one::functional
+"""
 UNKNOWN = """
 #include "oneflow/core/functional/functional.h"
 namespace oneflow::one::functional {
@@ -70,6 +81,7 @@ def test_they_are_told_together(tmp_path):
             call(x)
         for part in parts:
             assert part in str(caught.value)
+        assert str(caught.value).count(f'function "{call.__name__}"') == 1
 
 
 def test_a_name_that_no_library_has(tmp_path):
@@ -79,3 +91,15 @@ def test_a_name_that_no_library_has(tmp_path):
     oneop.load("mu", [source], functional=[api])
     with pytest.raises(OneopError, match="please check whether the functor has been registered correctly or not"):
         oneop._C.mu_calls(torch.ones(1))
+
+
+def test_an_error_of_torch_names_the_function_that_called_it(tmp_path):
+    """It keeps its class: what torch raises as IndexError is one."""
+    source, api = tmp_path / "mt.cpp", tmp_path / "mt.yaml"
+    source.write_text(TORCH)
+    api.write_text('- {name: "mt_sum", signature: "Tensor (Tensor x, Int64 dim) => MtSum", bind_python: True}\n')
+    oneop.load(oneop.build("mt", [source], functional=[api]))
+    assert oneop._C.mt_sum(torch.ones(2, 3), 1).tolist() == [3.0, 3.0]
+    for _ in range(2):
+        with pytest.raises(IndexError, match=r'Dimension out of range .*\(function "mt_sum"\)'):
+            oneop._C.mt_sum(torch.ones(2), 7)

@@ -60,6 +60,34 @@ def test_atomics(ported, dtype):
         assert z[4:7].tolist() == [float(x[i::3].sum()) for i in range(3)]
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_extremes_and_quotients(ported, dtype):
+    torch.manual_seed(0)
+    for columns in (1, 2, 33, 700):
+        x = torch.randint(-9, 9, (6, columns), device="cuda").to(dtype)
+        y = torch.randint(1, 5, (6, columns), device="cuda").to(dtype)
+        if dtype.is_floating_point:
+            inf, nan = float("inf"), float("nan")
+            x[0], x[1] = inf, -inf
+            x[2, columns // 2] = nan
+            x[3, 0], x[3, -1] = -inf, inf
+        else:
+            x[0], x[1] = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+            y[0] = -1
+            y[1] = 0
+        greatest, least, ratio, of_warp, low_of_warp = ported.ported_extremes(x, y)
+        pairs = [(greatest, x.amax(1, True)), (least, x.amin(1, True))]
+        if dtype.itemsize == 4:
+            pairs += [(of_warp, x.amax(1, True)), (low_of_warp, x.amin(1, True))]
+        for ours, wanted in pairs:
+            torch.testing.assert_close(ours, wanted, rtol=0, atol=0, equal_nan=True)
+        if dtype.is_floating_point:
+            torch.testing.assert_close(ratio, x / y, equal_nan=True)
+        else:
+            assert ratio[0].tolist() == [torch.iinfo(dtype).min] * columns and ratio[1].tolist() == [0] * columns
+            assert torch.equal(ratio[2:], torch.div(x[2:], y[2:], rounding_mode="trunc"))
+
+
 def test_atomics_on_bytes_leave_their_neighbours_alone(ported):
     x = torch.ones(200, dtype=torch.uint8, device="cuda")
     x[3] = 9

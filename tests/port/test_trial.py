@@ -227,9 +227,7 @@ def test_reading_the_definitions_of_a_checkout(checkout, tmp_path):
     )
     assert [op.name for op in read_checkout(checkout)] == names
     for _ in range(2):  # also where the file was read before
-        with pytest.warns(
-            UserWarning, match=r"defines no op: what it has is left out by #ifdef .*GET_SOME_DEFINITIONS"
-        ):
+        with pytest.warns(UserWarning, match=r"defines no op: what it has is left out .*GET_SOME_DEFINITIONS"):
             assert read_ops(folder / "Some.td") == ()
     assert len(read_ops(folder / "Some.td", defines=["GET_SOME_DEFINITIONS"])) == 3
     (tmp_path / "classes.td").write_text("class Mine;\n")

@@ -123,8 +123,8 @@ def test_little_of_much_memory_is_copied(ops):
         (1, OpValueError, 'set_size: the size of output "y" along axis 1 is fixed'),
         (2, OpValueError, 'set_size: output "y" has room for 4 along axis 0, found 1000'),
         (3, OpValueError, 'set_size: output "y" has room for 4 along axis 0, found -1'),
-        (4, CheckError, "output 0 was given the shape float32[1000, 2]\n  inference says at most float32[4, 2]"),
-        (5, CheckError, "output 0 was given the shape float32[4, 1]"),
+        (4, CheckError, 'output "y" was given the shape float32[1000, 2]\n  inference says at most float32[4, 2]'),
+        (5, CheckError, 'output "y" was given the shape float32[4, 1]'),
     ],
 )
 def test_a_kernel_that_says_a_wrong_size(ops, how, error, text):

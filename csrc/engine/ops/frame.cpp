@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/ops/abi_read.h"
 #include "engine/ops/error.h"
 
 namespace oneop {
@@ -52,13 +53,16 @@ std::string name_of_input(const std::vector<oneop_arg>& inputs, int32_t tensor) 
 void check_side(const OpDef& op, const std::vector<ArgDef>& args,
                 const std::vector<int32_t>& counts, const char* side) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].takes(counts[i])) {
+    const bool is_taken = args[i].takes(counts[i]);
+    if (is_taken && counts[i] <= kMaxCount) {
       continue;
     }
-    throw Error("ArgumentError",
-                "op " + in_quotes(op.name) + ", " + side + " " + in_quotes(args[i].name) +
-                    ": expected " + args[i].counts_text() + ", found " + std::to_string(counts[i]) +
-                    "\n  defined at " + op.source.text());
+    const std::string expected =
+        is_taken ? "at most " + std::to_string(kMaxCount) + " tensors" : args[i].counts_text();
+    throw Error("ArgumentError", "op " + in_quotes(op.name) + ", " + side + " " +
+                                     in_quotes(args[i].name) + ": expected " + expected +
+                                     ", found " + std::to_string(counts[i]) + "\n  defined at " +
+                                     op.source.text());
   }
 }
 

@@ -19,10 +19,9 @@ int32_t refuse_call(void* self, const oneop_value*, int32_t, oneop_result*, oneo
 // refused, and who loads the library tells of all of them together.
 void set_missing(FunctionDef* def) {
   const std::string reason = text(static_cast<const char*>(def->abi.self));
-  def->missing = "function " + in_quotes(def->name) + ": Functor was not found for " +
-                 in_quotes(def->cpp_name) + (reason.empty() ? "" : "\n  " + reason) +
-                 "\n  add m.add_functor<...>(" + in_quotes(def->cpp_name) + ") with " +
-                 std::to_string(def->args.size()) +
+  def->missing = "Functor was not found for " + in_quotes(def->cpp_name) +
+                 (reason.empty() ? "" : "\n  " + reason) + "\n  add m.add_functor<...>(" +
+                 in_quotes(def->cpp_name) + ") with " + std::to_string(def->args.size()) +
                  " parameters, or define an op of this name in the library\n  at " +
                  def->source.text();
   def->abi.call = &refuse_call;

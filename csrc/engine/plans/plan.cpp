@@ -128,6 +128,22 @@ void CallPlan::run(void* const* data, void* tmp, void* stream, void* host_data,
   run_bound(&bound.frame);
 }
 
+namespace {
+
+// "y", or "ys" 2 of an argument with several tensors.
+std::string output_text(const oneop_frame& frame, int32_t tensor) {
+  for (int32_t i = 0; i < frame.num_outputs; ++i) {
+    const oneop_arg& arg = frame.outputs[i];
+    if (tensor >= arg.first && tensor < arg.first + arg.count) {
+      return in_quotes(arg.name) +
+             (arg.count > 1 ? " " + std::to_string(tensor - arg.first) : std::string());
+    }
+  }
+  return std::to_string(tensor - frame.num_input_tensors);
+}
+
+}  // namespace
+
 // Gives the kernel shapes to write to, and checks what it wrote: the memory is that of the largest.
 void CallPlan::run_dynamic(oneop_frame* frame, Shapes* shapes) const {
   shapes->clear();
@@ -146,7 +162,8 @@ void CallPlan::run_dynamic(oneop_frame* frame, Shapes* shapes) const {
       fits &= takes_size(largest, d, shape[d]);
     }
     if (!fits) {
-      throw Error("CheckError", kernel_text(kernel()) + ": output " + std::to_string(i) +
+      throw Error("CheckError", kernel_text(kernel()) + ": output " +
+                                    output_text(*frame, num_inputs() + i) +
                                     " was given the shape " +
                                     tensor_text(largest.dtype, shape.data(), largest.ndim) +
                                     "\n  inference says at most " +

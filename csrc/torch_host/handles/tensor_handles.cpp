@@ -106,7 +106,12 @@ void check_function(Status* status, int32_t code, const std::string& what) {
   const Kept last = std::move(kept);
   kept = {};
   if (last.exception != nullptr && status->message().rfind(last.text, 0) == 0) {
-    std::rethrow_exception(last.exception);
+    try {
+      std::rethrow_exception(last.exception);
+    } catch (c10::Error& error) {
+      error.add_context(what);
+      throw;
+    }
   }
   status->check(code, what);
 }

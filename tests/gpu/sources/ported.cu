@@ -169,6 +169,67 @@ PORTED_ATOMICS(int32_t, DataType::kInt32)
 PORTED_ATOMICS(int64_t, DataType::kInt64)
 PORTED_ATOMICS(uint8_t, DataType::kUInt8)
 
+// Over the last axis: the greatest or the least, by NdarrayUtil and by a warp. x / y of the
+// elements.
+template <typename T>
+__global__ void WarpExtremes(int64_t n, const T* x, T* greatest, T* least) {
+  const int64_t row = blockIdx.x;
+  T high = x[row * n], low = high;
+  for (int64_t i = threadIdx.x; i < n; i += 32) {
+    high = cuda::MaxOp<T>()(high, x[row * n + i]);
+    low = cuda::MinOp<T>()(low, x[row * n + i]);
+  }
+  greatest[row] = cuda::WarpAllReduce<cuda::MaxOp>(high);
+  least[row] = cuda::WarpAllReduce<cuda::MinOp>(low);
+}
+template <typename T>
+class Extremes final : public user_op::OpKernel {
+  void Compute(user_op::KernelComputeContext* ctx) const override {
+    using U = NdarrayUtil<DeviceType::kCUDA, T>;
+    const auto* x = ctx->Tensor4ArgNameAndIndex("x", 0);
+    const auto tensor = [&](const char* name) { return ctx->Tensor4ArgNameAndIndex(name, 0); };
+    const auto var = [&](const char* name) {
+      return XpuVarNdarray<T>(tensor(name)->shape(), tensor(name)->template mut_dptr<T>());
+    };
+    const XpuVarNdarray<const T> in(x->shape(), x->dptr<T>());
+    U::ReduceMax(ctx->stream(), var("greatest"), in, var("ratio"));
+    U::ReduceMin(ctx->stream(), var("least"), in, var("ratio"));
+    const XpuVarNdarray<const T> by(tensor("y")->shape(), tensor("y")->template dptr<T>());
+    U::BroadcastDiv(ctx->stream(), var("ratio"), in, by);
+    if constexpr (sizeof(T) == 4) {
+      WarpExtremes<<<x->shape().At(0), 32, 0, ctx->stream()->As<ep::CudaStream>()->cuda_stream()>>>(
+          x->shape().At(1), x->dptr<T>(), var("of_warp").ptr(), var("low_of_warp").ptr());
+    }
+  }
+  bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
+};
+REGISTER_USER_OP("ported_extremes")
+    .Input("x")
+    .Input("y")
+    .Output("greatest")
+    .Output("least")
+    .Output("ratio")
+    .Output("of_warp")
+    .Output("low_of_warp")
+    .NoGrad()
+    .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
+      for (const char* name : {"greatest", "least", "of_warp", "low_of_warp"}) {
+        ctx->SetOutputShape(name, 0, Shape({ctx->InputShape("x", 0).At(0), 1}));
+      }
+      ctx->SetOutputShape("ratio", 0, ctx->InputShape("x", 0));
+      return Maybe<void>::Ok();
+    });
+#define PORTED_EXTREMES(T, code)          \
+  REGISTER_USER_KERNEL("ported_extremes") \
+      .SetCreateFn<Extremes<T>>()         \
+      .SetIsMatchedHob(user_op::HobDataType("x", 0) == code);
+PORTED_EXTREMES(float, DataType::kFloat)
+PORTED_EXTREMES(double, DataType::kDouble)
+PORTED_EXTREMES(half, DataType::kFloat16)
+PORTED_EXTREMES(nv_bfloat16, DataType::kBFloat16)
+PORTED_EXTREMES(int32_t, DataType::kInt32)
+PORTED_EXTREMES(int64_t, DataType::kInt64)
+
 struct Twice {
   template <typename T>
   __host__ __device__ T operator()(T x) const {

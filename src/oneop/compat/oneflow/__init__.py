@@ -9,6 +9,7 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
@@ -28,7 +29,9 @@ _MORE = {
     "current_scope": "names:current_scope",
     "eager_execution_enabled": "eager:eager_execution_enabled",
     "enable_eager_execution": "eager:enable_eager_execution",
+    "get_all_variables": "stored:get_all_variables",
     "get_variable": "names:get_variable",
+    "load_variables": "stored:load_variables",
     "placement": "names:placement",
     "global_function": "blobs:global_function",
     "user_op_builder": "blobs:user_op_builder",
@@ -40,7 +43,7 @@ _MORE = {
     "find_or_create_module": "modules:find_or_create_module",
 }
 #: Modules that oneop does not have.
-_SUBMODULES = ("deprecated", "math", "nn", "train", "unittest")
+_SUBMODULES = ("checkpoint", "deprecated", "math", "nn", "train", "unittest")
 
 
 class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -69,7 +72,17 @@ def __getattr__(name: str) -> Any:
     if name in _MORE:
         module, _, attribute = _MORE[name].partition(":")
         return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
-    return getattr(oneop, name)
+    try:
+        return getattr(oneop, name)
+    except AttributeError:
+        if name.startswith("__"):
+            raise
+        near = get_close_matches(name, __dir__(), n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise AttributeError(
+            f"module 'oneflow' has no attribute {name!r}: this is oneop's alias, with the names that programs of user "
+            f"ops need{meant}\n  what computes on tensors is torch's: use torch.{name} or another function of torch"
+        ) from None
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,8 @@
 """`oneflow.train`: checkpoints as programs of 2020 write them."""
 
 import os
-from pathlib import Path
 
-from oneop.jobs.training import checkpoint
-from oneop.jobs.training.session import current_session
+from . import checkpoint
 
 
 class CheckPoint:
@@ -16,11 +14,6 @@ class CheckPoint:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint into a folder, and each variable beside it as OneFlow did: its bytes, `<name>/out`."""
         checkpoint.save(path)
-        for name, value in current_session().tensors():
-            if name.startswith("variable/"):
-                folder = Path(path) / name.removeprefix("variable/")
-                folder.mkdir(parents=True, exist_ok=True)
-                value.detach().cpu().contiguous().numpy().tofile(folder / "out")
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read a checkpoint."""
