@@ -162,7 +162,8 @@ def test_too_many_dimensions_from_inference(ops):
 def test_check_attr_fn(ops, text_of, place):
     with pytest.raises(CheckError) as raised:
         ops.t_watched(X, which=-1)
-    first, where = text_of(raised).split("\n")
+    first, found, where = text_of(raised).split("\n")
+    assert found.startswith("  ") and "float32[" in found
     assert (
         first
         == 'op "t_watched": which must not be negative (Check failed: conf.attr<int64_t>("which") >= 0 (-1 vs. 0))'
@@ -177,6 +178,7 @@ def test_inference_error_names_the_op(ops, text_of, place):
     assert text_of(raised) == (
         'op "t_multiply": shapes must be equal '
         '(Check failed: ctx->InputShape("in", 0) == ctx->InputShape("by", 0) ((2) vs. (3)))\n'
+        "  in: float32[2], by: float32[3]\n"
         f"  at {place(check)}"
     )
 

@@ -76,7 +76,8 @@ def test_defines_choose(tmp_path):
     (tmp_path / "ops.td").write_text(
         '#ifdef GET_ONEFLOW_MATH_OP_DEFINITIONS\ndef OneFlow_AOp : OneFlow_BaseOp<"a">;\n#endif\n'
     )
-    assert read_ops(tmp_path / "ops.td") == ()
+    with pytest.warns(UserWarning, match="left out by #ifdef of names that are not defined"):
+        assert read_ops(tmp_path / "ops.td") == ()
     assert len(read_ops(tmp_path / "ops.td", defines=["GET_ONEFLOW_MATH_OP_DEFINITIONS"])) == 1
 
 

@@ -182,7 +182,7 @@ class DefaultReader {
   ONEOP_COLD bool Real(int type, double* to) {
     NumberLiteral number;
     const bool is_read = NumberReader(&cursor_).Read(&number) && !number.is_imaginary;
-    *to = number.real;
+    *to = number.is_integer ? number.real + 0.0 : number.real;  // -0 is the integer 0
     const bool is_cut = type == ONEOP_ATTR_FLOAT && !__builtin_isinf(*to) &&
                         __builtin_isinf(static_cast<float>(*to));
     *to = type == ONEOP_ATTR_FLOAT && !is_cut ? static_cast<double>(static_cast<float>(*to)) : *to;
@@ -194,7 +194,7 @@ class DefaultReader {
       return false;
     }
     *is_complex = number->is_imaginary;
-    parts[0] = number->real;
+    parts[0] = number->is_integer && !number->is_imaginary ? number->real + 0.0 : number->real;
     if (number->is_imaginary) {
       parts[0] = __builtin_signbit(number->real) ? -0.0 : 0.0;  // as Python negates it
       parts[1] = number->real;
