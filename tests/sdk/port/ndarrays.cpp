@@ -41,7 +41,8 @@ class Reduce final : public user_op::OpKernel {
   }
     CASE(Sum)
     CASE(Prod)
-        CASE(Max) CASE(Min)
+    CASE(Max)
+        CASE(Min)
 #undef CASE
             LOG(FATAL)
         << "no reduction " << name;
@@ -65,7 +66,8 @@ class Binary final : public user_op::OpKernel {
   }
     CASE(Add)
     CASE(Sub)
-    CASE(Mul) CASE(Div) CASE(Min) CASE(Max) CASE(FloorMod) CASE(FMod) CASE(Pow)
+    CASE(Mul)
+    CASE(Div) CASE(Min) CASE(Max) CASE(FloorMod) CASE(FMod) CASE(Pow)
 #undef CASE
         if (name == "DivByScalar") {
       return NewKernelUtil<DeviceType::kCPU>::DivByScalarPtr(
@@ -90,8 +92,9 @@ class Binary final : public user_op::OpKernel {
                        (user_op::HobDataType("out", 0) == GetDataType<T>::value));
 KERNELS(float)
 KERNELS(double)
-KERNELS(float16) KERNELS(bfloat16) KERNELS(int8_t) KERNELS(uint8_t) KERNELS(int16_t)
-    KERNELS(int32_t) KERNELS(int64_t)
+KERNELS(float16)
+KERNELS(bfloat16) KERNELS(int8_t) KERNELS(uint8_t) KERNELS(int16_t) KERNELS(int32_t)
+    KERNELS(int64_t)
 
 }  // namespace
 }  // namespace oneflow
