@@ -39,10 +39,9 @@ class Reduce final : public user_op::OpKernel {
   if (name == #Name) {                                                                   \
     return NdarrayUtil<DeviceType::kCPU, T>::Reduce##Name(ctx->stream(), to, from, tmp); \
   }
-    CASE(Sum)
-    CASE(Prod)
-    CASE(Max)
-        CASE(Min)
+    // clang-format off
+    CASE(Sum) CASE(Prod) CASE(Max) CASE(Min)
+    // clang-format on
 #undef CASE
             LOG(FATAL)
         << "no reduction " << name;
@@ -64,10 +63,9 @@ class Binary final : public user_op::OpKernel {
   if (name == #Name) {                                                                 \
     return NdarrayUtil<DeviceType::kCPU, T>::Broadcast##Name(ctx->stream(), to, a, b); \
   }
-    CASE(Add)
-    CASE(Sub)
-    CASE(Mul)
-    CASE(Div) CASE(Min) CASE(Max) CASE(FloorMod) CASE(FMod) CASE(Pow)
+    // clang-format off
+    CASE(Add) CASE(Sub) CASE(Mul) CASE(Div) CASE(Min) CASE(Max) CASE(FloorMod) CASE(FMod) CASE(Pow)
+    // clang-format on
 #undef CASE
         if (name == "DivByScalar") {
       return NewKernelUtil<DeviceType::kCPU>::DivByScalarPtr(
@@ -90,11 +88,10 @@ class Binary final : public user_op::OpKernel {
       .SetCreateFn<Binary<T>>()                                                    \
       .SetIsMatchedHob((user_op::HobDeviceType() == DeviceType::kCPU) &&           \
                        (user_op::HobDataType("out", 0) == GetDataType<T>::value));
-KERNELS(float)
-KERNELS(double)
-KERNELS(float16)
-KERNELS(bfloat16) KERNELS(int8_t) KERNELS(uint8_t) KERNELS(int16_t) KERNELS(int32_t)
-    KERNELS(int64_t)
+// clang-format off
+KERNELS(float) KERNELS(double) KERNELS(float16) KERNELS(bfloat16)
+KERNELS(int8_t) KERNELS(uint8_t) KERNELS(int16_t) KERNELS(int32_t) KERNELS(int64_t)
+// clang-format on
 
 }  // namespace
 }  // namespace oneflow
