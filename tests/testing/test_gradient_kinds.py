@@ -58,7 +58,7 @@ def test_one_that_gives_none():
     assert "second_gives_none, gradient kinds: " in text
     assert 'Apply leaves the gradient of input 1 ("w") null, which is needed' in text
     assert 'where it is zero, say so: functional::Call("aten::zeros_like", x)' in text
-    assert "two_gradients.cpp:112" in text
+    assert "two_gradients.cpp:113" in text
 
 
 def test_flags_are_compared_one_by_one():

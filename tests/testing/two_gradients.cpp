@@ -44,15 +44,16 @@ Maybe<void> GenerateProduct(user_op::BackwardOpConfContext* ctx, const char* op)
   return Maybe<void>::Ok();
 }
 
-#define PRODUCT(name)                                                                          \
-  REGISTER_USER_OP(name).Input("x").Input("w").Output("y").SetTensorDescInferFn(InferProduct); \
-  REGISTER_USER_KERNEL(name).SetCreateFn<Product<float>>().SetIsMatchedHob(                    \
-      user_op::HobDataType("x", 0) == kFloat);                                                 \
-  REGISTER_USER_KERNEL(name).SetCreateFn<Product<double>>().SetIsMatchedHob(                   \
-      user_op::HobDataType("x", 0) == kDouble);                                                \
-  REGISTER_USER_OP_GRAD(name).SetBackwardOpConfGenFn(                                          \
-      [](user_op::BackwardOpConfContext* ctx) -> Maybe<void> {                                 \
-        return GenerateProduct(ctx, name);                                                     \
+#define PRODUCT(name)                                                                              \
+  REGISTER_USER_OP(name).Input("x").Input("w").Output("y").SetTensorDescInferFn(InferProduct);     \
+  REGISTER_USER_KERNEL(name).SetCreateFn<Product<float>>().SetIsMatchedHob(                        \
+      (user_op::HobDeviceType() == DeviceType::kCPU) && (user_op::HobDataType("x", 0) == kFloat)); \
+  REGISTER_USER_KERNEL(name).SetCreateFn<Product<double>>().SetIsMatchedHob(                       \
+      (user_op::HobDeviceType() == DeviceType::kCPU) &&                                            \
+      (user_op::HobDataType("x", 0) == kDouble));                                                  \
+  REGISTER_USER_OP_GRAD(name).SetBackwardOpConfGenFn(                                              \
+      [](user_op::BackwardOpConfContext* ctx) -> Maybe<void> {                                     \
+        return GenerateProduct(ctx, name);                                                         \
       });
 
 PRODUCT("two_that_agree")
