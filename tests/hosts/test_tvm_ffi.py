@@ -160,5 +160,7 @@ def test_lists_and_dtypes_go_through_a_function():
     op.register_infer(lambda xs, d: (xs[0].like(dtype=d), xs[0].like()))
     op.register_kernel(language="torch")(lambda xs, d, dims, k: (sum(xs).to(d) * len(dims), xs[0] * (k or 0)))
     results = oneop.tvm_ffi_function(op)([torch.ones(2), torch.ones(2)], torch.float64, [1, 2, 3], 5)
+    with pytest.raises(Exception, match="torch has no dtype float6_e2m3fn"):
+        oneop.tvm_ffi_function(op)([torch.ones(2)], tvm_ffi.dtype("float6_e2m3fn"), [], None)
     y, z = (torch.from_dlpack(result) for result in results)
     assert y.dtype == torch.float64 and y.tolist() == [6, 6] and z.tolist() == [5, 5]

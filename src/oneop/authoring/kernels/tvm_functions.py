@@ -80,7 +80,10 @@ def _to_torch(tvm: Any, value: Any) -> Any:
     if isinstance(value, tvm.Tensor):
         return torch.utils.dlpack.from_dlpack(value)
     if isinstance(value, tvm.dtype):
-        return getattr(torch, str(value))
+        known = getattr(torch, str(value), None)
+        if not isinstance(known, torch.dtype):
+            raise ArgumentError(f"torch has no dtype {value}\n  give one of torch's, such as float32")
+        return known
     return [_to_torch(tvm, item) for item in value] if isinstance(value, tvm.Array) else value
 
 
