@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 import oneop
+from oneop.authoring.schema import parse_schema
 
 #: What ops with side effects did, in order.
 LOG: list[tuple[str, float]] = []
@@ -254,6 +255,7 @@ def _plain(
     returns_input = formula.outputs == 1 and not any(one != "tensor" for one in arguments) and chance.random() < 0.1
     has_grad = language == "numpy" or chance.random() < 0.5
     names = [f"x{i}" for i in range(len(arguments))]
+    attributes = _attributes(schema)
 
     def define() -> Any:
         op = oneop.define(schema, infer="elementwise" if is_false else infer)
@@ -269,10 +271,10 @@ def _plain(
         if has_grad:
 
             def grad(ctx: Any, *grads: torch.Tensor) -> Any:
-                attrs = {key: value for key, value in ctx._values.items() if key.startswith("a")}
+                attrs = {name: getattr(ctx, name) for name in attributes}
                 if returns_input:
                     return {names[0]: grads[0]}
-                inputs = [ctx._values[n] for n in names]
+                inputs = [getattr(ctx, name) for name in names]
                 return dict(zip(names, own.gradients(inputs, attrs, grads), strict=True))
 
             op.register_grad(grad, saves=names)
@@ -317,6 +319,11 @@ def _changing(name: str, schema: str, formula: Formula, arguments: Any, language
     return _Made(call=op, formula=plain, outputs=int(returns), differentiable=False)
 
 
+def _attributes(schema: str) -> list[str]:
+    """Return the names of attributes that formulas use: not those that say which tensors of a list are given."""
+    return [attr.name for attr in parse_schema(schema).attrs if attr.name.startswith("a")]
+
+
 def _effect(name: str, schema: str, formula: Formula, arguments: Any, *_: Any) -> _Made:
     op = oneop.define(schema)
 
@@ -342,10 +349,11 @@ def _random(name: str, schema: str, formula: Formula, arguments: Sequence[str], 
 
     op.register_kernel(**({"language": "torch"} if language == "torch" else {"device": "cpu"}))(kernel)
     names = [f"x{i}" for i in range(len(arguments))]
+    attributes = _attributes(schema)
 
     def grad(ctx: Any, dy: torch.Tensor, _: Any) -> Any:
-        attrs = {key: value for key, value in ctx._values.items() if key.startswith("a")}
-        inputs = [ctx._values[n] for n in names]
+        attrs = {name: getattr(ctx, name) for name in attributes}
+        inputs = [getattr(ctx, name) for name in names]
         return dict(zip(names, formula.gradients(inputs, attrs, [dy * ctx.noise]), strict=True))
 
     op.register_grad(grad, saves=[*names, "noise"])

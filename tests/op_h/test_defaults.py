@@ -122,7 +122,8 @@ NUMBERS = """1 -1 +1 --1 1_000 1__0 _1 1_ 0x10 0X1F 0x_1F 0x 0b101 0b2 0o17 012 
 (5) 1j inf -inf +inf nan -nan Inf NaN infinity infj 1e3 x 2x 1.5 .5 1. . 1_0.5 1_.5 1._5 1e1_0 1e400 -1e400 1e-400 1e39
 -1e39 3e38 99999999999999999999 0x1.8p3 1e 1e+ 1.e5 01.5 01j 1e400j 1+2j 1-2j -1-2j -1j +1j 1+2 1j+2j inf+1j nan-2.5j
 1J 1_0j 1+-2j 1+1e400j 0-0j -0.0 -0j None 'a' [1] 0xffffffffffffffff 1..2 1.2.3 1e5j 5e-324""".split()
-NUMBERS += ["- 5", "1 + 2j", "- 1j", "1 .5", "1" + "0" * 400, "1 2", "-", "+"]
+NUMBERS += "(1+2j) (1j) (-0-1j) (2) ((1j)) -(1j) (1+2) (1+2j (True) (1j,) (nan+1j) (1e400j) (1-infj) (1)+2j".split()
+NUMBERS += ["( 1 - 2j )", "(1j ", "(1J)", "(1,2j)", "- 5", "1 + 2j", "- 1j", "1 .5", "1" + "0" * 400, "1 2", "-", "+"]
 TEXTS = r"""'a' "a" '' "" 'it\'s' 'a\nb' '\x41' '\q' '\101' '\1' '\18' '\777' '\u00e9' '\U0001f600' '\ud800' '\x4'
 '\u12' '''a''' r'a' u'a' b'a' B"a" f'a' rb'a' a '\\' '\xff' 'é' b'é' b'\xff\x00' b'\u00e9' b'\N' '\N{DASH}' '\0'
 '\a\b\f\r\t\v' 'a,b' '"' "'" '[' ')' 1 b'' 'a""b' '\"'""".split()
@@ -178,7 +179,7 @@ numeric = st.one_of(
     st.integers(-(2**65), 2**65).map(str),
     st.integers(0, 2**65).flatmap(lambda n: st.sampled_from([hex(n), oct(n), bin(n), f"{n:_}", f"-{n:_}"])),
     st.floats().map(repr),
-    st.complex_numbers().map(lambda c: repr(c).strip("()")),
+    st.complex_numbers().flatmap(lambda c: st.sampled_from([repr(c), repr(c).strip("()")])),
     st.text("0123456789._eEjJxob+- ", min_size=1, max_size=8),
 )
 texts = st.one_of(
@@ -191,9 +192,11 @@ lists = st.lists(st.one_of(numeric, texts), max_size=3).flatmap(
 )
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(word=st.sampled_from([*BY_SCHEMA, *FIXED]), text=st.one_of(numeric, texts, lists))
 @example(word="complex", text="1j")
+@example(word="complex", text="(1-2j)")
+@example(word="Scalar", text="(1-2j)")
 def test_define_and_op_h_read_the_same_of_any_text(reader, word, text):
     if text.strip() == text and text != "None" and "\0" not in text and _is_one_part(text):
         agree(reader, word, text)
@@ -217,6 +220,7 @@ def test_numbers_that_do_not_fit_are_refused_with_that():
 
 DEFAULTS = [
     "complex k=1-2j",
+    "complex k=(1-2j)",
     "complex k=2.0",
     "Scalar k=1j",
     r"bytes k=b'a\xff'",

@@ -89,7 +89,7 @@ def _parameter(parameter: inspect.Parameter, kind: str, alias: int | None) -> st
     if kind.startswith("Tensor"):
         return f"{kind} {parameter.name}=None"
     default = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
-    text = repr(default).strip("()") if isinstance(default, complex) else repr(default)
+    text = repr(default)
     return f"{kind} {parameter.name}={text.replace('torch.', '') if kind.startswith('dtype') else text}"
 
 

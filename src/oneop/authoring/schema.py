@@ -271,14 +271,17 @@ def _default(text: str, part: str, kind: str, default: str) -> object:
         dtypes = _dtypes(default)
         if dtypes is not None:
             return dtypes
+    literal = default
+    if kind in ("complex", "Scalar") and re.fullmatch(r"\(.*[jJ]\s*\)", default):
+        literal = default[1:-1].strip()  # a complex number as Python prints it: (1+2j)
     try:
-        tree = ast.parse(default, mode="eval")
-        if not _is_plain(default, tree):
+        tree = ast.parse(literal, mode="eval")
+        if not _is_plain(literal, tree):
             raise ValueError
         value = ast.literal_eval(_Names().visit(tree))
     except (ValueError, SyntaxError):
         raise _error(text, f'"{part}": {default} is no literal of type {kind}') from None
-    if any(isinstance(node, ast.Constant) and _is_cut(node.value) for node in ast.walk(ast.parse(default))):
+    if any(isinstance(node, ast.Constant) and _is_cut(node.value) for node in ast.walk(ast.parse(literal))):
         raise _error(text, f'"{part}": {default} does not fit type {kind}')
     return value
 

@@ -188,8 +188,14 @@ class DefaultReader {
     *to = type == ONEOP_ATTR_FLOAT && !is_cut ? static_cast<double>(static_cast<float>(*to)) : *to;
     return is_read && Fits(number.fits_real && !is_cut);
   }
-  // A number, an imaginary one, or both with a sign between them. `number` is the first.
+  // A complex number may stand in brackets, as Python prints it: (1+2j).
   ONEOP_COLD bool Complex(NumberLiteral* number, double* parts, bool* is_complex) {
+    const bool has_brackets = cursor_.Take("(");
+    return BareComplex(number, parts, is_complex) &&
+           (!has_brackets || (*is_complex && cursor_.Take(")")));
+  }
+  // A number, an imaginary one, or both with a sign between them. `number` is the first.
+  ONEOP_COLD bool BareComplex(NumberLiteral* number, double* parts, bool* is_complex) {
     if (!NumberReader(&cursor_).Read(number)) {
       return false;
     }
