@@ -9,6 +9,7 @@ from unittest import mock
 
 import torch
 
+import oneop.authoring.define  # noqa: F401, its hooks are left out below
 from oneop.authoring import grad
 from oneop.authoring.kernels import compose
 from oneop.authoring.keys import cache_keys
@@ -20,6 +21,17 @@ from oneop.runtime import traced_calls
 
 def _patched(target: Any, name: str, value: Any) -> Any:
     return mock.patch.object(target, name, value)
+
+
+@contextlib.contextmanager
+def _without_hook(hook: Any) -> Iterator[None]:
+    """Leave out a hook of definitions. In place: modules that are imported meanwhile add hooks that stay."""
+    place = _runtime._defined_hooks.index(hook)
+    _runtime._defined_hooks.remove(hook)
+    try:
+        yield
+    finally:
+        _runtime._defined_hooks.insert(place, hook)
 
 
 @contextlib.contextmanager
@@ -39,8 +51,7 @@ def unproved_rules() -> Iterator[None]:
 @contextlib.contextmanager
 def stale_code() -> Iterator[None]:
     """Compiled code is kept when an op changes."""
-    hooks = [hook for hook in _runtime._defined_hooks if hook is not cache_keys.change_revisions]
-    with _patched(_runtime, "_defined_hooks", hooks):
+    with _without_hook(cache_keys.change_revisions):
         yield
 
 
@@ -84,7 +95,6 @@ def shared_seed() -> Iterator[None]:
 @contextlib.contextmanager
 def dropped_effects() -> Iterator[None]:
     """Ops without outputs are not declared to torch, so compilers drop them."""
-    hooks = [hook for hook in _runtime._defined_hooks if hook is not effects.declare]
     # The names are declared by earlier programs: take that back.
     effects.declare([name for name in list(effects._declared) if name in _runtime.core().op_names()])
     from torch._higher_order_ops.effects import _register_effectful_op
@@ -92,7 +102,7 @@ def dropped_effects() -> Iterator[None]:
     for name in list(effects._declared):
         _register_effectful_op(f"oneop::{name}", None)
     effects._declared.clear()
-    with _patched(_runtime, "_defined_hooks", hooks):
+    with _without_hook(effects.declare):
         yield
 
 
