@@ -12,6 +12,7 @@ from oneop.registry import OpDef
 
 _WORD = re.compile(r'"([A-Za-z_][A-Za-z0-9_.-]{0,30})"')
 _ENVIRONMENT = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,})[\"']")
+_BESIDE_ENVIRONMENT = re.compile(r"(?:getenv|environ)(.{0,200})", re.DOTALL)
 _ASKS_ENVIRONMENT = re.compile(r"getenv|environ")
 
 
@@ -24,6 +25,14 @@ def words_in_sources(op: OpDef) -> list[str]:
 def environment_variables(op: OpDef) -> list[str]:
     """Return what may be environment variables in the files of an op and its kernels: words in capital letters."""
     return list(dict.fromkeys(_search(op, _ENVIRONMENT)))[:8] if any(_search(op, _ASKS_ENVIRONMENT)) else []
+
+
+def environment_values(op: OpDef) -> list[str]:
+    """Return what code may compare environment variables with: strings of Python functions, and words beside getenv."""
+    words = [value for value in constants_in_code(op.name) if isinstance(value, str) and value.isprintable()]
+    for after in _search(op, _BESIDE_ENVIRONMENT):
+        words += _WORD.findall(after)
+    return [word for word in dict.fromkeys(words) if word and not word.isupper()][:16]
 
 
 def _search(op: OpDef, pattern: re.Pattern[str]) -> Iterable[str]:
