@@ -1,8 +1,8 @@
 """What a command works on: an op by its name, or a path that brings ops.
 
 A path is a C++ or CUDA source (built first), a shared object, a Python program, an op module, or a project: a folder
-with a pyproject.toml whose entry points `oneop.ops` name the modules that bring its ops. In place of a path, the name of
-a package that can be imported. Beside such a module, `reference.py` may hold `@oneop.testing.reference` functions.
+with a pyproject.toml whose entry points `oneop.ops` name the modules that bring its ops. The name of a package that can
+be imported stands for its ops too. Beside such a module, `reference.py` may hold `@oneop.testing.reference` functions.
 Inside a project its ops are there by name.
 """
 
