@@ -114,6 +114,23 @@ def test_attributes_of_all_kinds(module):
     assert op(x, i=-7, b=False, s="", l=[], o=9).tolist() == [-7, 0, 0, 0, 9]
 
 
+@pytest.mark.parametrize("part", [lambda z: z, lambda z: z[::2], lambda z: z.view(3, 2).t(), lambda z: z[:0]])
+def test_a_function_that_changes_its_input(part):
+    op = oneop.define("tv_change(Tensor(a!) x, Tensor(b!)[] xs) -> ()")
+
+    @tvm_ffi.convert
+    def change(x, xs):
+        for tensor in (x, *xs):
+            torch.from_dlpack(tensor).add_(1)
+
+    op.register_kernel("cpu", language="tvm-ffi")(change)
+    found, expected = ([torch.arange(6.0) for _ in range(3)] for _ in range(2))
+    op(part(found[0]), [part(z) for z in found[1:]])
+    for z in expected:
+        part(z).add_(1)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
 def test_an_error_of_the_function_keeps_its_text(module):
     op = oneop.define("tv_fails(Tensor x) -> Tensor y", differentiable=False)
     op.register_infer(lambda x: x.like())
