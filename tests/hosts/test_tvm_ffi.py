@@ -131,6 +131,21 @@ def test_a_function_that_changes_its_input(part):
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("kind, default", [("Scalar", ""), ("Scalar?", "=None")])
+def test_a_scalar_keeps_its_kind_and_is_real(kind, default):
+    op = oneop.define(f"tv_scalar(Tensor x, *, {kind} k{default}) -> Tensor y", differentiable=False)
+    op.register_infer(lambda x, k: x.like())
+    found = []
+    op.register_kernel("cpu", language="tvm-ffi")(tvm_ffi.convert(lambda x, y, k: found.append(k)))
+    given = [2, 2.0, True] + ([None] if default else [])
+    for value in given:
+        op(torch.ones(1), k=value)
+    assert [(type(value), value) for value in found] == [(type(value), value) for value in given]
+    with pytest.raises(ValueError, match='attribute "k": tvm-ffi has no complex numbers, found 1j'):
+        op(torch.ones(1), k=1j)
+    assert len(found) == len(given)
+
+
 def test_an_error_of_the_function_keeps_its_text(module):
     op = oneop.define("tv_fails(Tensor x) -> Tensor y", differentiable=False)
     op.register_infer(lambda x: x.like())

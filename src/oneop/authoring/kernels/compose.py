@@ -69,8 +69,8 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
 
 def _write_back(args: Sequence[Any], arranged: Sequence[Any], is_mutable: Sequence[bool]) -> None:
     """Keep what eager calls keep: what a kernel writes into a copy of an input reaches the input."""
-    for arg, given, flag in zip(args, arranged, is_mutable, strict=True):
-        for tensor, copy in zip(pytree.tree_leaves(arg), pytree.tree_leaves(given), strict=True):
+    for arg, copied, flag in zip(args, arranged, is_mutable, strict=True):
+        for tensor, copy in zip(pytree.tree_leaves(arg), pytree.tree_leaves(copied), strict=True):
             if flag and isinstance(tensor, torch.Tensor) and copy is not tensor:
                 tensor.copy_(copy)
 

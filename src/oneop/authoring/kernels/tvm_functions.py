@@ -40,7 +40,12 @@ def as_kernel(schema: Schema, function: object, source: Source) -> Callable[...,
             raise RegistrationError(f'op "{schema.name}", attribute "{attr.name}": {problem}\n  at {source}')
     names = [attr.name for attr in schema.attrs]
 
+    scalars = [attr.name for attr in schema.attrs if attr.type == "Scalar"]
+
     def kernel(*inputs: Any, **values: Any) -> None:
+        for name in scalars:  # tvm-ffi would hand it over as a Python object
+            if isinstance(values[name], complex):
+                raise ValueError(f'attribute "{name}": tvm-ffi has no complex numbers, found {values[name]}')
         outputs = values["out"] if isinstance(values["out"], tuple | list) else (values["out"],)
         function(*inputs, *outputs, *(values[name] for name in names))
 
