@@ -185,6 +185,29 @@ def test_an_op_as_a_function(add):
         function(x.detach(), y, 1.0, 2.0)
 
 
+@pytest.mark.parametrize(
+    "args, kind",
+    [
+        (("x", "text"), TypeError),
+        (("x", 1, 2), TypeError),
+        ((), TypeError),
+        (("x", 2), ValueError),
+        (("x", 3), IndexError),
+        (("x", 4), RuntimeError),
+    ],
+)
+def test_an_error_of_an_op_keeps_its_kind(args, kind):
+    op = oneop.define("tv_kind(Tensor x, *, int k=1) -> Tensor y", infer="elementwise", differentiable=False)
+
+    @op.register_kernel("cpu")
+    def kernel(x, k):
+        raise {2: ValueError, 3: IndexError, 4: RuntimeError}[k]("no")
+
+    with pytest.raises(kind, match='op "tv_kind"') as caught:
+        oneop.tvm_ffi_function(op)(*(torch.ones(1) if arg == "x" else arg for arg in args))
+    assert type(caught.value) is kind
+
+
 def test_lists_and_dtypes_go_through_a_function():
     op = oneop.define(
         "tv_sum(Tensor[] xs, *, dtype d, int[] dims, int? k=None) -> (Tensor y, Tensor z)", differentiable=False

@@ -259,7 +259,7 @@ def test_forms_of_torch_say_what_to_write(schema):
 
 
 def test_op_h_has_the_same_tables_of_other_forms():
-    header = (INCLUDE / "oneop" / "op" / "other_forms.h").read_text()
+    header = (INCLUDE / "oneop" / "op" / "text" / "other_forms.h").read_text()
     for name, table in (("kBeginnings", BEGINNINGS), ("kParts", PARTS), ("kOutputForms", OUTPUTS)):
         entries = re.findall(r'\{"([^"]+)",\s*((?:"[^"]*"\s*)+)\}', header.split(f"{name}[] = {{")[1].split("};")[0])
         assert {piece: "".join(re.findall(r'"([^"]*)"', text)) for piece, text in entries} == table

@@ -1,6 +1,6 @@
 """Forms of torch's schemas, and of Python's annotations, that schemas here have not, and what to write instead.
 
-`oneop/op/other_forms.h` has the same tables for C++; a test compares them.
+`oneop/op/text/other_forms.h` has the same tables for C++; a test compares them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 #ifndef ONEOP_OP_PARSE_SCHEMA_H_
 #define ONEOP_OP_PARSE_SCHEMA_H_
 
-#include "oneop/op/other_forms.h"
 #include "oneop/op/schema.h"
+#include "oneop/op/text/other_forms.h"
 
 ONEOP_OP_INTERFACE
 

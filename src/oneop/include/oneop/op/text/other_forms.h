@@ -1,7 +1,7 @@
 // Forms of torch's schemas that schemas here have not, and what to write instead; as
 // oneop.authoring.other_forms.
-#ifndef ONEOP_OP_OTHER_FORMS_H_
-#define ONEOP_OP_OTHER_FORMS_H_
+#ifndef ONEOP_OP_TEXT_OTHER_FORMS_H_
+#define ONEOP_OP_TEXT_OTHER_FORMS_H_
 
 #include <string_view>
 
@@ -74,4 +74,4 @@ constexpr const char* InsteadOfOutput(std::string_view part) {
 }  // namespace op
 }  // namespace oneop ONEOP_HIDDEN
 
-#endif  // ONEOP_OP_OTHER_FORMS_H_
+#endif  // ONEOP_OP_TEXT_OTHER_FORMS_H_
