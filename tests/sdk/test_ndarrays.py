@@ -121,7 +121,7 @@ def test_quotients_of_integers_end_no_process(ops, dtype):
 @pytest.mark.parametrize("steps", [(1, 1), (-1, 1), (1, -1), (-1, -1), (2, -3), (-2, 3), (0, 1), (0, -2)], ids=str)
 def test_vectors_with_steps(ops, dtype, steps):
     """BLAS's rule: element i of n stands at i * step, or at (i - n + 1) * step where the step is negative."""
-    for n in (0, 1, 2, 7, 20):
+    for n in range(26):  # 16 and 20 int16 were summed wrongly by lanes that gcc 12 miscompiled
         x, y = (torch.arange(max(1, (n - 1) * abs(step) + 1)) % 3 + 1 for step in steps)
         at = [[i * step if step >= 0 else (i - n + 1) * step for i in range(n)] for step in steps]
         wanted = y.clone()

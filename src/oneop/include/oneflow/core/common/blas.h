@@ -18,6 +18,14 @@ template <class T>
 T cblas_dot(int n, const T* x, int x_step, const T* y, int y_step) {
   x = cblas_begin(n, x, x_step);
   y = cblas_begin(n, y, y_step);
+  if constexpr (std::is_integral_v<T>) {
+    // One sum, unsigned and wide: it wraps, and gcc 12 compiles lanes of int8 and int16 wrongly.
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      sum += static_cast<uint64_t>(x[i * x_step]) * static_cast<uint64_t>(y[i * y_step]);
+    }
+    return static_cast<T>(sum);
+  }
   using A = typename ::oneop::sdk::AccumulatorOf<T>::type;
   A lanes[8] = {};
   int64_t i = 0;
