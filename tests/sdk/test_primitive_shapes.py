@@ -19,8 +19,8 @@ def ops():
     return oneop.ops
 
 
-def run(op, *tensors, shape, **attrs):
-    return op(*tensors, shape=list(shape), dtype=tensors[0].dtype, **{"op": 0} | attrs)
+def run(primitive, *tensors, shape, **attrs):
+    return primitive(*tensors, shape=list(shape), dtype=tensors[0].dtype, **{"op": 0} | attrs)
 
 
 SIZES = st.integers(0, 3)
