@@ -43,21 +43,29 @@ def test_the_op_of_the_readme_is_that_of_the_page():
 
 
 def test_both_spellings_give_one_record():
-    oneflow, ours = block_of("scale_oneflow.cpp"), block_of("scale.cpp")
-    oneop.load_inline("oph_scale", ours.replace("scale(", "oph_scale("))
-    oneop.load_inline("oph_scale_oneflow", oneflow.replace("scale_oneflow", "oph_scale_oneflow"))
-    assert record_of("oph_scale") == record_of("oph_scale_oneflow")
-    x = torch.randn(4, 3, requires_grad=True)
-    results = [op(x, by=3.0) for op in (oneop.ops.oph_scale, oneop.ops.oph_scale_oneflow)]
-    assert torch.equal(*results)
-    assert torch.equal(*[torch.autograd.grad(y.sum(), x)[0] for y in results])
+    oneflow, ours = block_of("swish_oneflow.cpp"), block_of("swish.cpp")
+    oneop.load_inline("oph_swish_page", ours.replace("swish", "oph_page"))
+    oneop.load_inline("oph_swish_oneflow", oneflow.replace("swish_oneflow", "oph_oneflow"))
+    assert record_of("oph_page") == record_of("oph_oneflow")
+    assert record_of("oph_page_grad") == record_of("oph_oneflow_grad")
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        x = torch.randn(4, 3, dtype=dtype, requires_grad=True)
+        results = [op(x, beta=3.0) for op in (oneop.ops.oph_page, oneop.ops.oph_oneflow)]
+        torch.testing.assert_close(*results)
+        torch.testing.assert_close(*[torch.autograd.grad(y.sum(), x)[0] for y in results])
 
 
 def test_the_page_counts_its_lines():
-    swish = [line for line in block_of("swish.cpp").splitlines()[1:] if line.strip()]
-    assert len(swish) <= 12 and max(map(len, swish)) <= 100
+    counts = {}
+    for name in ("swish.cpp", "swish_oneflow.cpp"):
+        lines = [line for line in block_of(name).splitlines()[1:] if line.strip()]
+        counts[name] = len(lines)
+        assert f"{len(lines)} lines" in PAGE.read_text()
+    assert counts["swish.cpp"] <= 12
+    swish = block_of("swish.cpp").splitlines()
+    assert max(map(len, swish)) <= 100
     assert sum("elementwise<float, double, half, bfloat16>" in line for line in swish) == 2
-    assert f"{len(swish)} lines" in PAGE.read_text()
+    assert f"{counts['swish_oneflow.cpp']} lines in the other spelling" in " ".join(PAGE.read_text().split())
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
