@@ -1,0 +1,65 @@
+// node_attrs.h: the attributes of a node as those of an op.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onnx_host/item.h"
+#include "onnx_host/ort.h"
+
+namespace oneop {
+
+// Where a node's attributes are read: while its kernel is made, or while shapes are inferred.
+class NodeReader {
+ public:
+  virtual ~NodeReader() = default;
+  // False: the node has no such attribute. Throws ort::Failure for a kind that is not taken.
+  // `is_text`: a text is taken as it is, else it is JSON.
+  bool read(const char* name, bool is_text, Item* item) const;
+
+ protected:
+  virtual bool read_raw(const char* name, Item* item) const = 0;
+};
+
+std::unique_ptr<NodeReader> reader_of(const ort::KernelInfo* info);
+std::unique_ptr<NodeReader> reader_of(const ort::InferContext* context);
+
+// An attribute and what it points to.
+struct OwnedAttr {
+  oneop_attr attr{};
+  std::string name;
+  std::string text;
+  std::vector<int64_t> int64s;
+  std::vector<int32_t> int32s;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<uint8_t> bools;
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<std::string> texts;
+  std::vector<oneop_span> spans;
+};
+
+// What a node says of a call beside its tensors.
+class NodeCall {
+ public:
+  NodeCall(const oneop_op* op, const NodeReader& reader);
+
+  const oneop_op* op() const { return op_; }
+  const oneop_op_def& def() const { return def_; }
+  // Works a call out. `is_given` has a flag for each input of the node; specs are those of inputs
+  // that are given. The caller owns the plan. Throws ort::Failure.
+  oneop_plan* prepare(const std::vector<ort::Spec>& specs, const std::vector<bool>& is_given,
+                      size_t num_outputs, bool infer_only) const;
+
+ private:
+  const oneop_op* op_;
+  const oneop_op_def& def_;
+  std::vector<std::unique_ptr<OwnedAttr>> owned_;
+  std::vector<oneop_attr> attrs_;
+  std::vector<int32_t> input_counts_;  // empty: the node does not say
+  std::vector<int32_t> output_counts_;
+};
+
+}  // namespace oneop
