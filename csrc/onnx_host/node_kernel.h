@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "onnx_host/node_attrs.h"
+#include "onnx_host/node_call.h"
 
 namespace oneop {
 

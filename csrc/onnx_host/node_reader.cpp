@@ -1,7 +1,7 @@
 // node_reader.cpp: ONNX Runtime tells of an attribute only by whether it can be read as a kind.
 #include <utility>
 
-#include "onnx_host/node_attrs.h"
+#include "onnx_host/node_call.h"
 
 namespace oneop {
 namespace {
@@ -50,8 +50,18 @@ class KernelReader final : public NodeReader {
     if (read_text(name, item)) {
       return true;
     }
-    return read_list(name, ort::api().node_ints, item) ||
-           read_list(name, ort::api().node_floats, item) || refuse(name);
+    // An attribute of the other kind may read as an empty list.
+    Item floats;
+    const bool has_ints = read_list(name, ort::api().node_ints, item);
+    const bool has_floats = read_list(name, ort::api().node_floats, &floats);
+    if (!has_ints && !has_floats) {
+      throw Failure("node attribute \"" + std::string(name) +
+                    "\": expected an int, a float, a string, ints or floats");
+    }
+    if (item->items.empty() && has_floats) {
+      *item = std::move(floats);
+    }
+    return true;
   }
 
  private:
@@ -88,11 +98,6 @@ class KernelReader final : public NodeReader {
     ort::check(read(info_, name, values.data(), &count));
     *item = list_of(values);
     return true;
-  }
-
-  [[noreturn]] static bool refuse(const char* name) {
-    throw Failure("node attribute \"" + std::string(name) +
-                  "\": expected an int, a float, a string, ints or floats");
   }
 
   const ort::KernelInfo* const info_;

@@ -1,9 +1,9 @@
 // register.cpp: what ONNX Runtime calls when it loads this library. Which op libraries are loaded
 // is said by entries of the session's options: oneop.library.0, oneop.library.1, ... hold paths,
-// oneop.num_threads a number.
+// oneop.library.0.name and so on the names of the libraries, oneop.num_threads a number.
 #include <cstdlib>
+#include <map>
 #include <mutex>
-#include <set>
 
 #include "onnx_host/custom_ops.h"
 
@@ -29,18 +29,18 @@ std::string option(const ort::SessionOptions* options, const std::string& key) {
   return text;
 }
 
-// The same path is loaded once in a process.
-void load(const std::string& path) {
+// A library of the same name and path is loaded once in a process; another path replaces it.
+void load(const std::string& path, const std::string& name) {
   static auto* mutex = new std::mutex;
-  static auto* loaded = new std::set<std::string>;
+  static auto* loaded = new std::map<std::string, std::string>;  // paths by names
   const std::lock_guard<std::mutex> lock(*mutex);
-  if (loaded->count(path) != 0) {
+  if ((*loaded)[name] == path) {
     return;
   }
-  if (runtime().load(path.c_str(), path.c_str()) != ONEOP_OK) {
+  if (runtime().load(path.c_str(), name.c_str()) != ONEOP_OK) {
     ort::throw_last_error();
   }
-  loaded->insert(path);
+  (*loaded)[name] = path;
 }
 
 void set_threads(const std::string& text) {
@@ -57,7 +57,8 @@ void register_ops(ort::SessionOptions* options) {
   int count = 0;
   for (std::string path;
        !(path = option(options, "oneop.library." + std::to_string(count))).empty(); ++count) {
-    load(path);
+    const std::string name = option(options, "oneop.library." + std::to_string(count) + ".name");
+    load(path, name.empty() ? path : name);
   }
   if (count == 0) {
     throw ort::Failure(

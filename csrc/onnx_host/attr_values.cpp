@@ -1,16 +1,14 @@
-// node_attrs.cpp: values take the types that the op declares; the runtime checks the rest.
-#include "onnx_host/node_attrs.h"
+// attr_values.cpp: see attr_values.h.
+#include "onnx_host/attr_values.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
+#include "onnx_host/ort.h"
+
 namespace oneop {
 namespace {
-
-using ort::Failure;
-
-bool is_text_type(int32_t type) { return type == ONEOP_ATTR_STRING || type == ONEOP_ATTR_BYTES; }
 
 bool is_int32(const Item& item) {
   return item.kind == Item::kInt && item.integer >= std::numeric_limits<int32_t>::min() &&
@@ -161,117 +159,26 @@ bool set_value(int32_t type, const Item& item, OwnedAttr* made) {
   }
 }
 
-const oneop_op_def& definition_of(const oneop_op* op) {
-  const oneop_op_def* def = ort::runtime().definition(op);
-  if (def == nullptr) {
-    ort::throw_last_error();
+// One value for a list of a fixed length stands for that many.
+Item spread(const oneop_attr_def& attr, Item item) {
+  const bool has_size = attr.size >= offsetof(oneop_attr_def, list_size) + sizeof attr.list_size;
+  if (!has_size || attr.list_size <= 0 || item.kind == Item::kList || item.kind == Item::kNull) {
+    return item;
   }
-  return *def;
-}
-
-std::vector<int32_t> counts_of(const NodeReader& reader, const char* name) {
-  Item item;
-  std::vector<int32_t> counts;
-  if (reader.read(name, false, &item)) {
-    for (const Item& count : item.items) {
-      counts.push_back(static_cast<int32_t>(count.integer));
-    }
-  }
-  return counts;
-}
-
-// How many tensors of a node each argument has, where the node does not say: arguments in their
-// order, a list at the end takes the rest, and an input without a name is one that is left out.
-std::vector<int32_t> default_counts(const oneop_arg_def* const* args, int32_t num_args,
-                                    const std::vector<bool>& is_given) {
-  std::vector<int32_t> counts;
-  size_t next = 0;
-  for (int32_t i = 0; i < num_args; ++i) {
-    const size_t left = is_given.size() - next;
-    const bool takes_rest = i + 1 == num_args && (args[i]->count_is_minimum || args[i]->count > 1);
-    const size_t count = takes_rest ? left : std::min(left, size_t(std::max(args[i]->count, 1)));
-    counts.push_back(0);
-    for (size_t end = next + count; next < end; ++next) {
-      counts.back() += is_given[next] ? 1 : 0;
-    }
-  }
-  return counts;
+  Item list;
+  list.kind = Item::kList;
+  list.items.assign(attr.list_size, item);
+  return list;
 }
 
 }  // namespace
 
-NodeCall::NodeCall(const oneop_op* op, const NodeReader& reader)
-    : op_(op),
-      def_(definition_of(op)),
-      input_counts_(counts_of(reader, "input_counts")),
-      output_counts_(counts_of(reader, "output_counts")) {
-  for (int32_t i = 0; i < def_.num_attrs; ++i) {
-    const oneop_attr_def& attr = *def_.attrs[i];
-    Item item;
-    if (!reader.read(attr.name, is_text_type(attr.type), &item)) {
-      continue;
-    }
-    auto made = std::make_unique<OwnedAttr>();
-    made->name = attr.name;
-    made->attr.name = made->name.c_str();
-    if (!set_value(attr.type, item, made.get())) {
-      throw Failure("op \"" + std::string(def_.name) + "\", node attribute \"" + made->name +
-                    "\": it does not hold a value of the type that the op declares");
-    }
-    attrs_.push_back(made->attr);
-    owned_.push_back(std::move(made));
-  }
-  for (const auto* counts : {&input_counts_, &output_counts_}) {
-    const int32_t num_args = counts == &input_counts_ ? def_.num_inputs : def_.num_outputs;
-    if (!counts->empty() && counts->size() != static_cast<size_t>(num_args)) {
-      throw Failure("op \"" + std::string(def_.name) + "\", node attribute \"" +
-                    (counts == &input_counts_ ? "input_counts" : "output_counts") +
-                    "\": expected " + std::to_string(num_args) + " numbers, found " +
-                    std::to_string(counts->size()));
-    }
-  }
-}
-
-oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs,
-                              const std::vector<bool>& is_given, size_t num_outputs,
-                              bool infer_only) const {
-  const std::vector<int32_t> inputs = input_counts_.empty()
-                                          ? default_counts(def_.inputs, def_.num_inputs, is_given)
-                                          : input_counts_;
-  const std::vector<int32_t> outputs =
-      output_counts_.empty()
-          ? default_counts(def_.outputs, def_.num_outputs, std::vector<bool>(num_outputs, true))
-          : output_counts_;
-  std::vector<oneop_tensor> tensors(specs.size());
-  for (size_t i = 0; i < specs.size(); ++i) {
-    tensors[i].shape = const_cast<int64_t*>(specs[i].sizes.data());
-    tensors[i].ndim = static_cast<int32_t>(specs[i].sizes.size());
-    tensors[i].dtype = specs[i].dtype;
-    tensors[i].device_type = ONEOP_DEVICE_CPU;
-    tensors[i].device_index = -1;
-  }
-  oneop_request request{};
-  request.size = sizeof request;
-  request.num_inputs = static_cast<int32_t>(tensors.size());
-  request.num_attrs = static_cast<int32_t>(attrs_.size());
-  request.device_type = ONEOP_DEVICE_CPU;
-  request.inputs = tensors.data();
-  request.input_counts = inputs.data();
-  request.output_counts = outputs.data();
-  request.attrs = attrs_.data();
-  request.device_index = -1;
-  oneop_plan* plan =
-      infer_only ? ort::runtime().infer(op_, &request) : ort::runtime().prepare(op_, &request);
-  if (plan == nullptr) {
-    ort::throw_last_error();
-  }
-  if (!infer_only && ort::runtime().num_outputs(plan) != static_cast<int32_t>(num_outputs)) {
-    const std::string found = std::to_string(ort::runtime().num_outputs(plan));
-    ort::runtime().release_plan(plan);
-    throw Failure("op \"" + std::string(def_.name) + "\" gives " + found +
-                  " tensors, and the node has " + std::to_string(num_outputs) + " outputs");
-  }
-  return plan;
+std::unique_ptr<OwnedAttr> make_attr(const oneop_attr_def& attr, Item item) {
+  auto made = std::make_unique<OwnedAttr>();
+  made->name = attr.name;
+  made->attr.name = made->name.c_str();
+  return set_value(attr.type, spread(attr, std::move(item)), made.get()) ? std::move(made)
+                                                                         : nullptr;
 }
 
 }  // namespace oneop

@@ -1,4 +1,4 @@
-// node_attrs.h: the attributes of a node as those of an op.
+// node_call.h: a node as a call of an op.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "onnx_host/attr_values.h"
 #include "onnx_host/item.h"
 #include "onnx_host/ort.h"
 
@@ -25,21 +26,6 @@ class NodeReader {
 
 std::unique_ptr<NodeReader> reader_of(const ort::KernelInfo* info);
 std::unique_ptr<NodeReader> reader_of(const ort::InferContext* context);
-
-// An attribute and what it points to.
-struct OwnedAttr {
-  oneop_attr attr{};
-  std::string name;
-  std::string text;
-  std::vector<int64_t> int64s;
-  std::vector<int32_t> int32s;
-  std::vector<float> floats;
-  std::vector<double> doubles;
-  std::vector<uint8_t> bools;
-  std::vector<std::vector<int64_t>> shapes;
-  std::vector<std::string> texts;
-  std::vector<oneop_span> spans;
-};
 
 // What a node says of a call beside its tensors.
 class NodeCall {
