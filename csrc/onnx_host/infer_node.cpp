@@ -32,15 +32,14 @@ std::vector<Spec> outputs_of(const oneop_plan* plan) {
 }
 
 std::optional<std::vector<Spec>> infer_with(const NodeCall& call, std::vector<Spec> inputs,
-                                            const std::vector<bool>& is_given, size_t num_outputs,
-                                            int64_t size) {
+                                            size_t num_outputs, int64_t size) {
   for (Spec& spec : inputs) {
     for (int64_t& length : spec.sizes) {
       length = length < 0 ? size : length;
     }
   }
   try {
-    oneop_plan* plan = call.prepare(inputs, is_given, num_outputs, /*infer_only=*/true);
+    oneop_plan* plan = call.prepare(inputs, num_outputs, /*infer_only=*/true);
     std::vector<Spec> outputs = outputs_of(plan);
     runtime().release_plan(plan);
     return outputs;
@@ -89,19 +88,18 @@ void infer_node(const oneop_op* op, ort::InferContext* context) {
   check(api().infer_num_inputs(context, &num_inputs));
   const NodeCall call(op, *reader_of(context));
   std::vector<Spec> inputs;
-  std::vector<bool> is_given;
   bool is_open = false;
   for (size_t i = 0; i < num_inputs; ++i) {
     ort::TensorInfo* info = nullptr;
     check(api().infer_input(context, i, &info));
     Spec spec = ort::spec_of(info);
-    is_given.push_back(spec.dtype != ONEOP_DTYPE_INVALID);  // a dtype is known, or nothing
-    if (is_given.back()) {
-      for (int64_t size : spec.sizes) {
-        is_open |= size < 0;
-      }
-      inputs.push_back(std::move(spec));
+    if (spec.dtype == ONEOP_DTYPE_INVALID) {
+      return;  // nothing is known of it
     }
+    for (int64_t length : spec.sizes) {
+      is_open |= length < 0;
+    }
+    inputs.push_back(std::move(spec));
   }
   size_t num_outputs = 0;  // at most: a node may leave out those at the end
   for (int32_t i = 0; i < call.def().num_outputs; ++i) {
@@ -109,7 +107,7 @@ void infer_node(const oneop_op* op, ort::InferContext* context) {
   }
   std::vector<std::vector<Spec>> results;
   for (int64_t size : kTried) {
-    auto made = infer_with(call, inputs, is_given, num_outputs, size);
+    auto made = infer_with(call, inputs, num_outputs, size);
     if (made.has_value()) {
       results.push_back(*std::move(made));
     }

@@ -10,7 +10,7 @@
 namespace oneop {
 
 struct Item {
-  enum Kind { kNull, kBool, kInt, kReal, kText, kList };
+  enum Kind { kNull, kBool, kInt, kReal, kText, kList, kOther };  // kOther: no value of an op
   Kind kind = kNull;
   int64_t integer = 0;  // of a bool too
   double real = 0;

@@ -29,19 +29,15 @@ std::vector<int32_t> counts_of(const NodeReader& reader, const char* name) {
 }
 
 // How many tensors of a node each argument has, where the node does not say: arguments in their
-// order, a list at the end takes the rest, and an input without a name is one that is left out.
+// order, and a list at the end takes the rest.
 std::vector<int32_t> default_counts(const oneop_arg_def* const* args, int32_t num_args,
-                                    const std::vector<bool>& is_given) {
+                                    size_t num_tensors) {
   std::vector<int32_t> counts;
-  size_t next = 0;
+  auto left = static_cast<int32_t>(num_tensors);
   for (int32_t i = 0; i < num_args; ++i) {
-    const size_t left = is_given.size() - next;
     const bool takes_rest = i + 1 == num_args && (args[i]->count_is_minimum || args[i]->count > 1);
-    const size_t count = takes_rest ? left : std::min(left, size_t(std::max(args[i]->count, 1)));
-    counts.push_back(0);
-    for (size_t end = next + count; next < end; ++next) {
-      counts.back() += is_given[next] ? 1 : 0;
-    }
+    counts.push_back(takes_rest ? left : std::min(left, std::max(args[i]->count, 1)));
+    left -= counts.back();
   }
   return counts;
 }
@@ -79,16 +75,14 @@ NodeCall::NodeCall(const oneop_op* op, const NodeReader& reader)
   }
 }
 
-oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs,
-                              const std::vector<bool>& is_given, size_t num_outputs,
+oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs, size_t num_outputs,
                               bool infer_only) const {
-  const std::vector<int32_t> inputs = input_counts_.empty()
-                                          ? default_counts(def_.inputs, def_.num_inputs, is_given)
-                                          : input_counts_;
+  const std::vector<int32_t> inputs =
+      input_counts_.empty() ? default_counts(def_.inputs, def_.num_inputs, specs.size())
+                            : input_counts_;
   const std::vector<int32_t> outputs =
-      output_counts_.empty()
-          ? default_counts(def_.outputs, def_.num_outputs, std::vector<bool>(num_outputs, true))
-          : output_counts_;
+      output_counts_.empty() ? default_counts(def_.outputs, def_.num_outputs, num_outputs)
+                             : output_counts_;
   std::vector<oneop_tensor> tensors(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     tensors[i].shape = const_cast<int64_t*>(specs[i].sizes.data());

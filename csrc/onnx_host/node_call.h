@@ -34,10 +34,9 @@ class NodeCall {
 
   const oneop_op* op() const { return op_; }
   const oneop_op_def& def() const { return def_; }
-  // Works a call out. `is_given` has a flag for each input of the node; specs are those of inputs
-  // that are given. The caller owns the plan. Throws ort::Failure.
-  oneop_plan* prepare(const std::vector<ort::Spec>& specs, const std::vector<bool>& is_given,
-                      size_t num_outputs, bool infer_only) const;
+  // Works a call out, for inputs like these. The caller owns the plan. Throws ort::Failure.
+  oneop_plan* prepare(const std::vector<ort::Spec>& specs, size_t num_outputs,
+                      bool infer_only) const;
 
  private:
   const oneop_op* op_;

@@ -67,19 +67,14 @@ void NodeKernel::compute(ort::KernelContext* context) {
   check(api().num_inputs(context, &num_inputs));
   check(api().num_outputs(context, &num_outputs));
   std::vector<Spec> specs;
-  std::vector<bool> is_given;
-  std::vector<void*> data;
+  std::vector<void*> data(num_inputs);
   for (size_t i = 0; i < num_inputs; ++i) {
     const ort::Value* value = nullptr;
     check(api().input(context, i, &value));
-    is_given.push_back(value != nullptr);
-    if (value != nullptr) {
-      specs.push_back(spec_of_value(value));
-      data.push_back(nullptr);
-      check(api().tensor_data(const_cast<ort::Value*>(value), &data.back()));
-    }
+    specs.push_back(spec_of_value(value));
+    check(api().tensor_data(const_cast<ort::Value*>(value), &data[i]));
   }
-  const Plan plan = find_plan(specs, is_given, num_outputs);
+  const Plan plan = find_plan(specs, num_outputs);
   bool is_dynamic = false;
   for (size_t i = 0; i < num_outputs; ++i) {
     is_dynamic |= runtime().output(plan.get(), static_cast<int32_t>(i))->is_dynamic != 0;
@@ -87,17 +82,11 @@ void NodeKernel::compute(ort::KernelContext* context) {
   is_dynamic ? run_dynamic(*plan, std::move(data), context) : run(*plan, data, context);
 }
 
-NodeKernel::Plan NodeKernel::find_plan(const std::vector<Spec>& specs,
-                                       const std::vector<bool>& is_given, size_t num_outputs) {
+NodeKernel::Plan NodeKernel::find_plan(const std::vector<Spec>& specs, size_t num_outputs) {
   std::vector<int64_t> key{static_cast<int64_t>(runtime().epoch())};
-  size_t next = 0;
-  for (bool given : is_given) {
-    key.push_back(given ? static_cast<int64_t>(specs[next].sizes.size()) : -1);
-    if (given) {
-      key.push_back(specs[next].dtype);
-      key.insert(key.end(), specs[next].sizes.begin(), specs[next].sizes.end());
-      ++next;
-    }
+  for (const Spec& spec : specs) {
+    key.push_back(static_cast<int64_t>(spec.sizes.size()) << 32 | spec.dtype);
+    key.insert(key.end(), spec.sizes.begin(), spec.sizes.end());
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -108,7 +97,7 @@ NodeKernel::Plan NodeKernel::find_plan(const std::vector<Spec>& specs,
     }
   }
   // Authors' code, so without the lock.
-  Plan plan(call_.prepare(specs, is_given, num_outputs, /*infer_only=*/false),
+  Plan plan(call_.prepare(specs, num_outputs, /*infer_only=*/false),
             [](const oneop_plan* made) { runtime().release_plan(const_cast<oneop_plan*>(made)); });
   const std::lock_guard<std::mutex> lock(mutex_);
   if (known_.size() < kMaxKnown) {

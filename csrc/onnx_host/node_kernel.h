@@ -22,8 +22,7 @@ class NodeKernel {
     Plan plan;
   };
 
-  Plan find_plan(const std::vector<ort::Spec>& specs, const std::vector<bool>& is_given,
-                 size_t num_outputs);
+  Plan find_plan(const std::vector<ort::Spec>& specs, size_t num_outputs);
   void run(const oneop_plan& plan, const std::vector<void*>& inputs, ort::KernelContext* context);
   void run_dynamic(const oneop_plan& plan, std::vector<void*> data, ort::KernelContext* context);
   // Memory of an output of this shape, `spare` where the node does not use it.

@@ -50,16 +50,10 @@ class KernelReader final : public NodeReader {
     if (read_text(name, item)) {
       return true;
     }
-    // An attribute of the other kind may read as an empty list.
-    Item floats;
-    const bool has_ints = read_list(name, ort::api().node_ints, item);
-    const bool has_floats = read_list(name, ort::api().node_floats, &floats);
-    if (!has_ints && !has_floats) {
-      throw Failure("node attribute \"" + std::string(name) +
-                    "\": expected an int, a float, a string, ints or floats");
-    }
-    if (item->items.empty() && has_floats) {
-      *item = std::move(floats);
+    // Attributes of other kinds may read as empty lists.
+    if (!(read_list(name, ort::api().node_ints, item) && !item->items.empty()) &&
+        !(read_list(name, ort::api().node_floats, item) && !item->items.empty())) {
+      item->kind = Item::kOther;
     }
     return true;
   }
@@ -127,7 +121,10 @@ class InferReader final : public NodeReader {
     } else if (const auto floats = read_list<float>(attr, ort::kFloats); !floats.empty()) {
       *item = list_of(floats);
     } else {
-      const std::vector<char> text = read_list<char>(attr, ort::kString);
+      std::vector<char> text = read_list<char>(attr, ort::kString);
+      if (!text.empty() && text.back() == '\0') {  // 1.17 counts one behind the text
+        text.pop_back();
+      }
       *item = Item::of(std::string(text.begin(), text.end()));
     }
     return true;

@@ -23,7 +23,7 @@ struct TensorInfo;     // dtype and shape
 struct NodeAttr;
 struct CustomOp;
 
-enum StatusCode : int { kFail = 1, kInvalidArgument = 2 };
+constexpr int kFail = 1;  // the code of all our failures
 
 // Kinds of a node's attributes, as read_attr takes them.
 enum AttrKind : int { kInt = 1, kInts = 2, kFloat = 3, kFloats = 4, kString = 5 };
@@ -83,7 +83,6 @@ enum Dtype : int {
            (const KernelInfo*, const char* name, float* values, size_t* count))                   \
   FUNCTION(node_ints, 163, 8, Status*,                                                            \
            (const KernelInfo*, const char* name, int64_t* values, size_t* count))                 \
-  FUNCTION(has_value, 192, 10, Status*, (const Value*, int* has))                                 \
   FUNCTION(has_option, 237, 14, Status*, (const SessionOptions*, const char* key, int* has))      \
   FUNCTION(option, 238, 14, Status*,                                                              \
            (const SessionOptions*, const char* key, char* text, size_t* size))                    \
