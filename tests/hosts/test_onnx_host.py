@@ -14,11 +14,10 @@ import oneop.numpy as onp  # noqa: E402
 import oneop.onnx as oonnx  # noqa: E402
 from oneop.errors import ArgumentError, LoadError  # noqa: E402
 from oneop.hosts.engine import engine  # noqa: E402
-from oneop.onnx.attributes import DTYPES, encode  # noqa: E402
+from oneop.onnx.attributes import encode  # noqa: E402
+from oneop.onnx.single import OnnxOp, is_taken, node_model, run_model  # noqa: E402
 
 CALLED = [case for case in CASES if not case.is_in_place]
-#: Older ones cannot be given bfloat16 from Python.
-HAS_BFLOAT16 = hasattr(onnxruntime.OrtValue, "ortvalue_from_numpy_with_onnx_type")
 SIZES = {"rows": st.sampled_from([1, 2, 5]), "columns": st.sampled_from([1, 3, 8])}
 X = np.array([-1.0, 0.5, 2.0], np.float32)
 
@@ -36,35 +35,9 @@ def outputs_of(result):
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def node_attributes(op, attrs):
-    kinds = {attr["name"]: attr["type"] for attr in engine().op_info(op)["attrs"]}
-    return {name: encode(value, kinds.get(name, "list of int64")) for name, value in attrs.items()}
-
-
-def type_of(array, shape=None):
-    return onnx.helper.make_tensor_type_proto(DTYPES[array.dtype.name], array.shape if shape is None else shape)
-
-
 def model_of(op, inputs, outputs, attributes, shapes=None):
-    """A model of one node. `inputs`: arrays, `outputs`: arrays of the right dtypes, whose shapes are not told."""
-    names = [f"x{i}" for i in range(len(inputs))]
-    made = [f"y{i}" for i in range(len(outputs))]
-    node = onnx.helper.make_node(op, names, made, domain="oneop", **attributes)
-    shapes = shapes or [array.shape for array in inputs]
-    graph = onnx.helper.make_graph(
-        [node],
-        "graph",
-        [
-            onnx.helper.make_value_info(name, type_of(x, shape))
-            for name, x, shape in zip(names, inputs, shapes, strict=True)
-        ],
-        [
-            onnx.helper.make_value_info(name, onnx.helper.make_tensor_type_proto(DTYPES[y.dtype.name], None))
-            for name, y in zip(made, outputs, strict=True)
-        ],
-    )
-    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("oneop", 1)]
-    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    """A model of one node. `inputs`: arrays, `outputs`: arrays of the right dtypes."""
+    return node_model(op, inputs, [y.dtype.name for y in outputs], attributes, shapes)
 
 
 def session_of(model, *names):
@@ -73,35 +46,16 @@ def session_of(model, *names):
     return onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
 
 
-def value_of(array):
-    array = np.ascontiguousarray(array)
-    if array.dtype.name != "bfloat16":
-        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
-    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(np.uint16), DTYPES[array.dtype.name])
-
-
-def bits_of(value, like):
-    """The result as an array; numpy has no bfloat16, so its bits are copied."""
-    if like.dtype.name != "bfloat16":
-        return value.numpy()
-    import ctypes
-
-    made = np.empty(value.shape(), np.uint16)
-    ctypes.memmove(made.ctypes.data, value.data_ptr(), made.nbytes)
-    return made.view(like.dtype)
-
-
-def run(session, arrays, expected):
-    feeds = {f"x{i}": value_of(x) for i, x in enumerate(arrays)}
-    values = session.run_with_ort_values(None, feeds)
-    return [bits_of(value, y) for value, y in zip(values, expected, strict=True)]
+def run(session, arrays, outputs):
+    return run_model(session, arrays, [y.dtype.name for y in outputs])
 
 
 def call(case, inputs, expected, shapes=None):
     info = engine().op_info(case.op)
+    kinds = {attr["name"]: attr["type"] for attr in info["attrs"]}
+    attributes = {name: encode(value, kinds.get(name, "list of int64")) for name, value in case.attrs.items()}
     groups = [x if isinstance(x, list) else [] if x is None else [x] for x in inputs]
     groups += [[] for _ in info["inputs"][len(groups) :]]
-    attributes = node_attributes(case.op, case.attrs)
     if [len(group) for group in groups] != [1] * len(groups):
         attributes["input_counts"] = [len(group) for group in groups]
     arrays = [x for group in groups for x in group]
@@ -112,7 +66,7 @@ def call(case, inputs, expected, shapes=None):
 @pytest.mark.parametrize("case", CALLED, ids=name_of)
 def test_results_are_those_of_numpy(case):
     theirs = getattr(onp.load(library(case.library)), case.op)
-    dtypes = [dtype for dtype in case.dtypes if HAS_BFLOAT16 or dtype != "bfloat16"]
+    dtypes = [dtype for dtype in case.dtypes if is_taken(dtype)]
 
     @settings(max_examples=4, deadline=None, derandomize=True, database=None)
     @given(**SIZES, dtype=st.sampled_from(dtypes), seed=st.integers(0, 99), open_shapes=st.booleans())
@@ -276,3 +230,24 @@ def test_libraries_that_cannot_be_loaded(tmp_path):
         oonnx.session_options([tmp_path / "text.so"])
     with pytest.raises(Exception, match="the number of threads"):
         oonnx.session_options([library("leaky_relu")], num_threads=0)
+
+
+GAPS = """
+#include "oneop/op.h"
+OP("hosts_gaps(Tensor x, Tensor?[] more) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set_like("y", "x"); })
+    .kernel<float>([](auto x, auto more, auto y) {
+      for (int64_t i = 0; i != x.numel(); ++i) {
+        y[i] = x[i];
+        for (size_t k = 0; k != more.size(); ++k) y[i] += more[k] ? (k + 1) * (*more[k])[i] : 0.0f;
+      }
+    })
+    .no_grad();
+"""
+
+
+def test_ops_as_functions(tmp_path):
+    total, theirs = OnnxOp(library("op_h"), "oph_total"), onp.load(library("op_h")).oph_total
+    assert same_bits(total([X, 2 * X], None, weights=[2, -1])[0], theirs([X, 2 * X], None, weights=[2, -1]))
+    ranged = OnnxOp(library("arguments"), "t_range")
+    assert same_bits(ranged(shape=(2, 3), step=0.1)[0], onp.load(library("arguments")).t_range(shape=(2, 3), step=0.1))
