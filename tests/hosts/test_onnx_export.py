@@ -80,7 +80,10 @@ def test_what_is_missing_is_named(monkeypatch):
 
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxscript" else found(name))
-    with pytest.raises(MissingDependencyError, match="translation_table needs onnxscript, which torch.onnx.export uses"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"translation_table needs what torch\.onnx\.export uses, and there is no onnxscript",
+    ):
         oneop.onnx.translation_table()
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingDependencyError, match="session_options needs onnxruntime, which is not installed"):

@@ -93,7 +93,7 @@ def _program(
     """Return the compiled program of calls on arrays with data."""
     call = function_of(name, attrs, input_counts, output_counts, edition)
 
-    @jax.jit
+    @jax.jit  # type: ignore[untyped-decorator]
     def program(*arrays: Any) -> Any:
         return _shaped(call(*arrays), returns_tuple)
 

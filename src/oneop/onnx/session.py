@@ -21,8 +21,8 @@ def custom_op_library() -> Path:
     """Return the shared library for `SessionOptions.register_custom_ops_library`: one for all op libraries.
 
     It needs no file of ONNX Runtime to be built, and works with ONNX Runtime 1.17 and later. Which op libraries it
-    loads is said by entries of the options: `oneop.library.0`, `oneop.library.1` and so on hold their paths. Programs in
-    other languages set them too; in Python, use `session_options`.
+    loads is said by entries of the options: `oneop.library.0`, `oneop.library.1` and so on hold their paths. Programs
+    in other languages set them too; in Python, use `session_options`.
     """
     from oneop.hosts.build import onnx_host_path
 
@@ -62,7 +62,7 @@ def register(
 
 
 def _file_of(library: Library | str | os.PathLike[str]) -> tuple[Path, str]:
-    """Return a copy of the library, and its name. A library remembers the host that it was loaded by: it has its own."""
+    """Return a copy of the library, and its name. A library remembers its host, so this host has a copy of its own."""
     if not isinstance(library, (Library, str, os.PathLike)):
         raise ArgumentError(
             f"oneop.onnx.register: expected a path or what oneop.build returns, found {described(library)}"

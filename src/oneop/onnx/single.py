@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from oneop._build.library import Library
-from oneop.hosts.engine import engine
+from oneop.hosts.engine import engine, load_ops
 from oneop.hosts.frameworks import numpy_dtype
 from oneop.hosts.gradients import Call
 from oneop.onnx.attributes import DTYPES, Encoded, encode
@@ -84,7 +84,10 @@ def _array(value: Any, dtype: str) -> np.ndarray[Any, Any]:
 
 
 class OnnxOp:
-    """An op as a function of numpy arrays that ONNX Runtime runs. The numpy host has it too, and tells what is said."""
+    """An op as a function of numpy arrays that ONNX Runtime runs; attributes by name.
+
+    The library is loaded into the numpy host too, which says what dtypes come out.
+    """
 
     def __init__(
         self, library: Library | str | os.PathLike[str], name: str, package: str = "", num_threads: int | None = None
@@ -93,7 +96,10 @@ class OnnxOp:
         self._whole = f"{package}__{name}" if package else name
         self._options = session_options([library], num_threads=num_threads)
         self._options.log_severity_level = 4  # what fails is raised too
-        self._kinds = {attr["name"]: attr["type"] for attr in engine().op_info(self._whole)["attrs"]}
+        load_ops(library, package)
+        info = engine().op_info(self._whole)
+        self._inputs = info["inputs"]
+        self._kinds = {attr["name"]: attr["type"] for attr in info["attrs"]}
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> tuple[np.ndarray[Any, Any], ...]:
         """Call the op: a tuple of all outputs."""
@@ -102,12 +108,10 @@ class OnnxOp:
         tensors, words, counts = engine().bind(self._whole, args, kwargs)
         specs = tuple(tuple((x.shape, x.dtype.name) for x in group) for group in tensors)
         dtypes = [dtype for _, dtype in Call(self._whole, specs, words, tuple(counts)).infer()]
-        attributes = {
-            name: encode(value, self._kinds[name]) for name, value in kwargs.items() if name in self._kinds
-        }
-        given = [int(x is not None) for group in args if isinstance(group, (list, tuple)) for x in group]
-        if not all(given):
-            attributes.update({name: given for name in self._kinds if name.endswith("_given")})
+        attributes = {name: encode(value, self._kinds[name]) for name, value in kwargs.items() if name in self._kinds}
+        for argument, value in zip(self._inputs, args, strict=False):
+            if argument["has_gaps"] and any(x is None for x in value):
+                attributes[f"{argument['name']}_given"] = [int(x is not None) for x in value]
         attributes |= {"input_counts": [len(group) for group in tensors], "output_counts": list(counts)}
         if not tensors:
             del attributes["input_counts"]  # ONNX has no empty list

@@ -22,7 +22,7 @@ def translation_table() -> dict[Any, Callable[..., Any]]:
     missing = [name for name in ("onnx", "onnxscript") if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingDependencyError(
-            f"oneop.onnx.translation_table needs {' and '.join(missing)}, which torch.onnx.export uses\n"
+            f"translation_table needs what torch.onnx.export uses, and there is no {' and no '.join(missing)}\n"
             f"  pip install onnx onnxscript"
         )
     import torch
@@ -53,15 +53,15 @@ def _translation(op: Any, package: str) -> Callable[..., Any]:
     is_list = len(schema.returns) == 1 and isinstance(schema.returns[0].type, torch.ListType)
 
     def translate(*args: Any, **kwargs: Any) -> Any:
-        given = {names[name]: value for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items()}
-        outputs = _record(op, op.name.removeprefix(f"{package}__") if package else op.name, given)
+        arguments = {names[name]: value for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items()}
+        outputs = _record(op, op.name.removeprefix(f"{package}__") if package else op.name, arguments)
         return outputs if is_list or len(outputs) != 1 else outputs[0]
 
     translate.__name__ = op.name
     return translate
 
 
-def _record(op: Any, op_type: str, given: dict[str, Any]) -> list[Any]:
+def _record(op: Any, op_type: str, arguments: dict[str, Any]) -> list[Any]:
     """Add a node to the graph that is being exported; return its outputs."""
     import onnxscript
     from onnxscript import ir
@@ -70,18 +70,16 @@ def _record(op: Any, op_type: str, given: dict[str, Any]) -> list[Any]:
     counts: list[int] = []
     attributes: dict[str, Any] = {}
     for argument in op.inputs:
-        value = given.pop(argument.name, None)
+        value = arguments.pop(argument.name, None)
         group = list(value) if isinstance(value, (list, tuple)) else [value]
-        if argument.has_gaps and isinstance(value, (list, tuple)):
-            attributes[f"{argument.name}_given"] = [int(item is not None) for item in group]
         tensors = [item for item in group if item is not None]
         inputs += tensors
         counts.append(len(tensors))
     kinds = {attr.name: attr.type for attr in op.attrs}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if name in kinds:
             attributes[name] = encode(value, kinds[name])
-    output_counts = list(given.get("output_counts") or [_count(output) for output in op.outputs])
+    output_counts = list(arguments.get("output_counts") or [_count(output) for output in op.outputs])
     if counts != [1] * len(counts):
         attributes["input_counts"] = counts
     if output_counts != [1] * len(output_counts):
@@ -94,7 +92,7 @@ def _record(op: Any, op_type: str, given: dict[str, Any]) -> list[Any]:
         num_outputs=sum(output_counts),
         version=1,
     )
-    onnxscript.evaluator.default().nodes.append(node)  # type: ignore[attr-defined]
+    onnxscript.evaluator.default().nodes.append(node)
     return list(node.outputs)
 
 
