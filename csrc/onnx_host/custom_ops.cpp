@@ -19,6 +19,7 @@ struct OpOfOrt {
   CustomOp form;
   const oneop_op* op;
   std::string name;
+  int least_outputs;  // outputs that every node has: ONNX Runtime refuses one with fewer
 };
 
 const OpOfOrt& self(const CustomOp* op) { return *reinterpret_cast<const OpOfOrt*>(op); }
@@ -51,7 +52,7 @@ ort::Status* compute(void* kernel, ort::KernelContext* context) {
 // What goes wrong is told when the node is made or runs, with the reason.
 ort::Status* infer_shapes(const CustomOp* op, ort::InferContext* context) {
   try {
-    infer_node(self(op).op, context);
+    infer_node(self(op).op, self(op).least_outputs, context);
   } catch (const std::exception&) {
   }
   return nullptr;
@@ -77,7 +78,7 @@ CustomOp form_of_ops() {
   form.input_memory = [](const CustomOp*, size_t) { return 0; };
   form.least_inputs = none;
   form.inputs_are_alike = none;
-  form.least_outputs = none;
+  form.least_outputs = [](const CustomOp* op) { return self(op).least_outputs; };
   form.outputs_are_alike = none;
   form.create_kernel_v2 = &create_kernel;
   form.compute_v2 = &compute;
@@ -91,9 +92,14 @@ const CustomOp* custom_op(const oneop_op* op, const char* name) {
   static auto* mutex = new std::mutex;
   static auto* made = new std::unordered_map<const oneop_op*, OpOfOrt*>;
   const std::lock_guard<std::mutex> lock(*mutex);
+  const oneop_op_def* def = ort::runtime().definition(op);
+  if (def == nullptr) {
+    ort::throw_last_error();
+  }
   OpOfOrt*& known = (*made)[op];
-  if (known == nullptr) {
-    known = new OpOfOrt{form_of_ops(), op, name};
+  if (known == nullptr ||
+      known->least_outputs != num_required(*def)) {  // older sessions keep theirs
+    known = new OpOfOrt{form_of_ops(), op, name, num_required(*def)};
   }
   return &known->form;
 }

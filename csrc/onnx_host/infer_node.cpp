@@ -83,7 +83,7 @@ void set_output(ort::InferContext* context, size_t index, const Spec& spec) {
 
 }  // namespace
 
-void infer_node(const oneop_op* op, ort::InferContext* context) {
+void infer_node(const oneop_op* op, size_t num_required, ort::InferContext* context) {
   size_t num_inputs = 0;
   check(api().infer_num_inputs(context, &num_inputs));
   const NodeCall call(op, *reader_of(context));
@@ -101,10 +101,7 @@ void infer_node(const oneop_op* op, ort::InferContext* context) {
     }
     inputs.push_back(std::move(spec));
   }
-  size_t num_outputs = 0;  // at most: a node may leave out those at the end
-  for (int32_t i = 0; i < call.def().num_outputs; ++i) {
-    num_outputs += std::max(call.def().outputs[i]->count, 1);
-  }
+  const size_t num_outputs = call.num_outputs();
   std::vector<std::vector<Spec>> results;
   for (int64_t size : kTried) {
     auto made = infer_with(call, inputs, num_outputs, size);
@@ -119,7 +116,7 @@ void infer_node(const oneop_op* op, ort::InferContext* context) {
     return;
   }
   const std::vector<Spec> outputs = is_open ? merged(results) : results[0];
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < std::min(num_required, outputs.size()); ++i) {
     set_output(context, i, outputs[i]);
   }
 }

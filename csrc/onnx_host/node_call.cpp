@@ -2,6 +2,7 @@
 #include "onnx_host/node_call.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace oneop {
@@ -44,6 +45,14 @@ std::vector<int32_t> default_counts(const oneop_arg_def* const* args, int32_t nu
 
 }  // namespace
 
+int num_required(const oneop_op_def& def) {
+  int count = 0;
+  for (int32_t i = 0; i < def.num_outputs; ++i) {
+    count += def.outputs[i]->is_optional ? 0 : def.outputs[i]->count;
+  }
+  return count;
+}
+
 NodeCall::NodeCall(const oneop_op* op, const NodeReader& reader)
     : op_(op),
       def_(definition_of(op)),
@@ -64,15 +73,23 @@ NodeCall::NodeCall(const oneop_op* op, const NodeReader& reader)
     attrs_.push_back(made->attr);
     owned_.push_back(std::move(made));
   }
-  for (const auto* counts : {&input_counts_, &output_counts_}) {
-    const int32_t num_args = counts == &input_counts_ ? def_.num_inputs : def_.num_outputs;
-    if (!counts->empty() && counts->size() != static_cast<size_t>(num_args)) {
-      throw Failure("op \"" + std::string(def_.name) + "\", node attribute \"" +
-                    (counts == &input_counts_ ? "input_counts" : "output_counts") +
-                    "\": expected " + std::to_string(num_args) + " numbers, found " +
-                    std::to_string(counts->size()));
-    }
+  check_counts("input_counts", input_counts_, def_.num_inputs);
+  check_counts("output_counts", output_counts_, def_.num_outputs);
+}
+
+void NodeCall::check_counts(const char* name, const std::vector<int32_t>& counts,
+                            int32_t num_args) const {
+  if (!counts.empty() && counts.size() != static_cast<size_t>(num_args)) {
+    throw Failure("op \"" + std::string(def_.name) + "\", node attribute \"" + name +
+                  "\": there are " + std::to_string(counts.size()) + " counts for " +
+                  std::to_string(num_args) + " arguments");
   }
+}
+
+size_t NodeCall::num_outputs() const {
+  return output_counts_.empty()
+             ? num_required(def_)
+             : std::accumulate(output_counts_.begin(), output_counts_.end(), size_t{0});
 }
 
 oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs, size_t num_outputs,
@@ -80,9 +97,10 @@ oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs, size_t num_ou
   const std::vector<int32_t> inputs =
       input_counts_.empty() ? default_counts(def_.inputs, def_.num_inputs, specs.size())
                             : input_counts_;
-  const std::vector<int32_t> outputs =
-      output_counts_.empty() ? default_counts(def_.outputs, def_.num_outputs, num_outputs)
-                             : output_counts_;
+  std::vector<int32_t> outputs = output_counts_;
+  if (outputs.empty() && num_outputs != static_cast<size_t>(num_required(def_))) {
+    outputs = default_counts(def_.outputs, def_.num_outputs, num_outputs);
+  }
   std::vector<oneop_tensor> tensors(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     tensors[i].shape = const_cast<int64_t*>(specs[i].sizes.data());
@@ -98,7 +116,7 @@ oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs, size_t num_ou
   request.device_type = ONEOP_DEVICE_CPU;
   request.inputs = tensors.data();
   request.input_counts = inputs.data();
-  request.output_counts = outputs.data();
+  request.output_counts = outputs.empty() ? nullptr : outputs.data();  // null: as few as may be
   request.attrs = attrs_.data();
   request.device_index = -1;
   oneop_plan* plan =

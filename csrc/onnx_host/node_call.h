@@ -27,6 +27,9 @@ class NodeReader {
 std::unique_ptr<NodeReader> reader_of(const ort::KernelInfo* info);
 std::unique_ptr<NodeReader> reader_of(const ort::InferContext* context);
 
+// How many outputs every node of an op has: those that are not optional.
+int num_required(const oneop_op_def& def);
+
 // What a node says of a call beside its tensors.
 class NodeCall {
  public:
@@ -34,11 +37,15 @@ class NodeCall {
 
   const oneop_op* op() const { return op_; }
   const oneop_op_def& def() const { return def_; }
+  // The outputs of the node if it says so, else of those that every node has.
+  size_t num_outputs() const;
   // Works a call out, for inputs like these. The caller owns the plan. Throws ort::Failure.
   oneop_plan* prepare(const std::vector<ort::Spec>& specs, size_t num_outputs,
                       bool infer_only) const;
 
  private:
+  void check_counts(const char* name, const std::vector<int32_t>& counts, int32_t num_args) const;
+
   const oneop_op* op_;
   const oneop_op_def& def_;
   std::vector<std::unique_ptr<OwnedAttr>> owned_;

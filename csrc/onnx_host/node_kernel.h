@@ -35,7 +35,8 @@ class NodeKernel {
   size_t turn_ = 0;
 };
 
-// Infers shapes and dtypes of a node's outputs as far as they are known before it runs.
-void infer_node(const oneop_op* op, ort::InferContext* context);
+// Infers shapes and dtypes of a node's outputs as far as they are known before it runs. Only those
+// that every node has: ONNX Runtime neither tells how many there are nor checks the index.
+void infer_node(const oneop_op* op, size_t num_required, ort::InferContext* context);
 
 }  // namespace oneop

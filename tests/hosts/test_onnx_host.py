@@ -120,13 +120,14 @@ def test_mistakes_in_attributes():
         "does not hold a value of the type", "oph_total", "op_h", inputs=[X, X], weights=tensor, input_counts=[2, 0]
     )
     refused(
-        'op "oph_total", node attribute "input_counts": expected 2 numbers, found 1',
+        'op "oph_total", node attribute "input_counts": there are 1 counts for 2 arguments',
         "oph_total",
         "op_h",
         inputs=[X, X],
         input_counts=[2],
     )
-    refused('op "oph_softmax" gives 2 tensors, and the node has 1 outputs', "oph_softmax", "op_h", output_counts=[1, 1])
+    refused("oph_softmax", "oph_softmax", "op_h", output_counts=[1, 1])  # ONNX Runtime's own words
+    refused('op "leaky_relu" gives 1 tensors, and the node has 2 outputs', "leaky_relu", "leaky_relu", outputs=[X, X])
     refused('attribute "f": expected a list of floats of length 2', "oh_pairs", "forms", f=[0.5, 0.5, 0.5])
     with pytest.raises(ArgumentError, match="an attribute of ONNX cannot hold None as a string"):
         encode(None, "string")
@@ -269,3 +270,18 @@ def test_ops_as_functions(tmp_path):
     theirs = onp.load(built).hosts_gaps
     assert same_bits(OnnxOp(built, "hosts_gaps")(X, [None, X, None])[0], theirs(X, [None, X, None]))
     assert same_bits(theirs(X, [None, X, None]), X + 2 * X)
+
+
+def test_an_onnx_runtime_that_is_too_old():
+    import ctypes
+
+    said = []
+    create = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)(lambda _, text: said.append(text))
+    functions = (ctypes.c_void_p * 1)(ctypes.cast(create, ctypes.c_void_p))
+    table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(
+        lambda version: ctypes.addressof(functions) if version < 17 else None
+    )
+    version = ctypes.CFUNCTYPE(ctypes.c_char_p)(lambda: b"1.16.3")
+    base = (ctypes.c_void_p * 2)(ctypes.cast(table, ctypes.c_void_p), ctypes.cast(version, ctypes.c_void_p))
+    ctypes.CDLL(str(oonnx.custom_op_library())).RegisterCustomOps(None, base)
+    assert said == [b"oneop needs ONNX Runtime 1.17 or later, this is 1.16.3"]
