@@ -122,7 +122,7 @@ class InferReader final : public NodeReader {
       *item = list_of(floats);
     } else {
       std::vector<char> text = read_list<char>(attr, ort::kString);
-      if (!text.empty() && text.back() == '\0') {  // 1.17 counts one behind the text
+      if (!text.empty() && text.back() == '\0') {  // some versions count one behind the text
         text.pop_back();
       }
       *item = Item::of(std::string(text.begin(), text.end()));

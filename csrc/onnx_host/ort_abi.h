@@ -8,8 +8,9 @@
 
 namespace oneop::ort {
 
-// The version that is asked for: ONNX Runtime 1.17 and later have it.
-constexpr uint32_t kVersion = 17;
+// The version that is asked for. 1.17 and 1.18 have all functions below, but do not keep the dtypes
+// that infer_shapes sets.
+constexpr uint32_t kVersion = 19;
 
 // Objects of ONNX Runtime, which are seen by their addresses alone.
 struct Status;

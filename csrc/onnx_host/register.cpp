@@ -87,7 +87,7 @@ extern "C" __attribute__((visibility("default"))) oneop::ort::Status* RegisterCu
     const auto* table = static_cast<void* const*>(base->table(1));
     const auto create = reinterpret_cast<oneop::ort::Status* (*)(int, const char*)>(table[0]);
     const std::string text =
-        std::string("oneop needs ONNX Runtime 1.17 or later, this is ") + base->version();
+        std::string("oneop needs ONNX Runtime 1.19 or later, this is ") + base->version();
     return create(oneop::ort::kFail, text.c_str());
   }
   return oneop::ort::guarded([&] { oneop::register_ops(options); });

@@ -160,6 +160,24 @@ def test_inputs_that_are_left_out():
     assert same_bits(y, theirs(X, X, None))
 
 
+def test_values_between_nodes_need_no_declared_type():
+    helper = onnx.helper
+    model = model_of("t_parts", [X], [X], {}, shapes=[["n"]])
+    nodes = [
+        helper.make_node("t_parts", ["x0"], ["whole", "squares"], domain="oneop"),
+        helper.make_node("oph_half_plus", ["whole"], ["halves"], domain="oneop"),
+        helper.make_node("Cast", ["halves"], ["numbers"], to=1),
+        helper.make_node("t_add_n", ["squares", "numbers"], ["y0"], domain="oneop"),
+    ]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    (y,) = run(session_of(model, "arguments", "op_h"), [X], [X])
+    arguments = onp.load(library("arguments"))
+    whole, squares = arguments.t_parts(X)
+    halves = onp.load(library("op_h")).oph_half_plus(whole)
+    assert same_bits(y, arguments.t_add_n([squares, halves.astype(np.float32)]))
+
+
 def test_outputs_that_nobody_uses():
     model = model_of("t_parts", [X], [X.astype(np.int64), X], {})
     model.graph.node[0].output[0] = ""
@@ -279,9 +297,10 @@ def test_an_onnx_runtime_that_is_too_old():
     create = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)(lambda _, text: said.append(text))
     functions = (ctypes.c_void_p * 1)(ctypes.cast(create, ctypes.c_void_p))
     table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(
-        lambda version: ctypes.addressof(functions) if version < 17 else None
+        lambda version: ctypes.addressof(functions) if version < 19 else None
     )
-    version = ctypes.CFUNCTYPE(ctypes.c_char_p)(lambda: b"1.16.3")
+    text = ctypes.create_string_buffer(b"1.18.0")
+    version = ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: ctypes.addressof(text))
     base = (ctypes.c_void_p * 2)(ctypes.cast(table, ctypes.c_void_p), ctypes.cast(version, ctypes.c_void_p))
     ctypes.CDLL(str(oonnx.custom_op_library())).RegisterCustomOps(None, base)
-    assert said == [b"oneop needs ONNX Runtime 1.17 or later, this is 1.16.3"]
+    assert said == [b"oneop needs ONNX Runtime 1.19 or later, this is 1.18.0"]

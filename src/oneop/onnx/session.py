@@ -20,7 +20,7 @@ _files: dict[str, tuple[Path, str]] = {}
 def custom_op_library() -> Path:
     """Return the shared library for `SessionOptions.register_custom_ops_library`: one for all op libraries.
 
-    It needs no file of ONNX Runtime to be built, and works with ONNX Runtime 1.17 and later. Which op libraries it
+    It needs no file of ONNX Runtime to be built, and works with ONNX Runtime 1.19 and later. Which op libraries it
     loads is said by entries of the options: `oneop.library.0`, `oneop.library.1` and so on hold their paths. Programs
     in other languages set them too; in Python, use `session_options`.
     """
