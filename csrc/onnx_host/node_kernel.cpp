@@ -72,6 +72,10 @@ void NodeKernel::compute(ort::KernelContext* context) {
     const ort::Value* value = nullptr;
     check(api().input(context, i, &value));
     specs.push_back(spec_of_value(value));
+    if (specs.back().dtype == ONEOP_DTYPE_INVALID) {
+      throw Failure("op \"" + std::string(call_.def().name) + "\", tensor " + std::to_string(i) +
+                    ": op libraries have no such dtype as the model gives it");
+    }
     check(api().tensor_data(const_cast<ort::Value*>(value), &data[i]));
   }
   const Plan plan = find_plan(specs, num_outputs);

@@ -144,6 +144,12 @@ def test_mistakes_in_calls_are_told_as_elsewhere():
     refused(
         'no kernel for op "leaky_relu" on cpu, dtype int32', "leaky_relu", "leaky_relu", inputs=[whole], outputs=[whole]
     )
+    texts = model_of("leaky_relu", [X], [X], {})
+    texts.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.STRING
+    with pytest.raises(
+        Exception, match='op "leaky_relu", tensor 0: op libraries have no such dtype as the model gives'
+    ):
+        session_of(texts, "leaky_relu").run(None, {"x0": np.array(["a", "b", "c"], object)})
     refused(
         r"Type \(tensor\(double\)\) of output arg \(y0\)|the model declares another dtype than the op gives",
         "leaky_relu",
