@@ -46,11 +46,12 @@ test-quick: $(installed) ## run the tests that take less than a minute in all
 test-engine: ## build the C++ engine and run its tests; needs neither torch nor .venv
 	$(PYTHON) tests/engine/build.py
 
-# JAX=0.10.2 adds that version of jax, in an environment of its own.
-hosts := build/hosts$(if $(JAX),-jax-$(JAX))
-hosts_packages := numpy ml_dtypes pytest hypothesis platformdirs filelock PyYAML $(if $(JAX),"jax[cpu]==$(JAX)")
+# JAX=0.10.2 adds that version of jax, ONNX=1.31.1 that of onnxruntime (and onnx: 100 MB), in an environment of their own.
+hosts := build/hosts$(if $(JAX),-jax-$(JAX))$(if $(ONNX),-onnx-$(ONNX))
+hosts_packages := numpy ml_dtypes pytest hypothesis platformdirs filelock PyYAML $(if $(JAX),"jax[cpu]==$(JAX)") \
+  $(if $(ONNX),onnx onnxruntime==$(ONNX))
 
-test-hosts: ## run the tests of hosts in an environment without torch; JAX=0.10.2 for those of JAX too
+test-hosts: ## run the tests of hosts in an environment without torch; JAX=0.10.2 for those of JAX too, ONNX=1.31.1 for ONNX Runtime
 	test -x $(hosts)/bin/python || $(PYTHON) -m venv $(hosts)
 	$(hosts)/bin/python -m pip install --quiet --disable-pip-version-check $(hosts_packages)
 	PYTHONPATH=src $(hosts)/bin/python -m pytest -q tests/hosts $(ARGS)

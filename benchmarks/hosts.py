@@ -59,9 +59,36 @@ def jax_calls() -> None:
         report("jax", text, "jax.numpy.sin(x)", *ratio(call, lambda: jax.numpy.sin(x)), bar=1.2)
 
 
-def report(host: str, text: str, peer: str, ours: float, theirs: float, times: float, bar: float) -> None:
+def onnx_calls() -> None:
+    """Print runs of models in ONNX Runtime: nodes of an op against nodes of ONNX's own op that does the same."""
+    import onnxruntime
+    from onnx import helper
+
+    options = oneop.onnx.session_options([oneop.build("leaky_relu", [SOURCE])], num_threads=1)
+    options.intra_op_num_threads = 1
+    x = np.arange(8, dtype=np.float32)
+
+    def runs(length: int, op: str, domain: str, alpha: object) -> Callable[[], Any]:
+        nodes = [
+            helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], domain=domain, alpha=alpha, name=f"n{i}")
+            for i in range(length)
+        ]
+        ends = [helper.make_tensor_value_info(f"v{i}", 1, x.shape) for i in (0, length)]
+        graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:])
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("oneop", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+        session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+        return lambda: session.run(None, {"v0": x})
+
+    for length, text in {1: "run of a node", 50: "run of 50 nodes"}.items():
+        ours, theirs = runs(length, "leaky_relu", "oneop", repr(ALPHA)), runs(length, "LeakyRelu", "", ALPHA)
+        report("onnx", text, "of LeakyRelu", *ratio(ours, theirs), bar=None)
+
+
+def report(host: str, text: str, peer: str, ours: float, theirs: float, times: float, bar: float | None) -> None:
     """Print a line."""
-    print(f"{host:6} {text:18} {ours:8.0f} ns   {peer:18} {theirs:8.0f} ns   {times:.2f}x (bar {bar:.2f}x)", flush=True)
+    goal = "" if bar is None else f" (bar {bar:.2f}x)"
+    print(f"{host:6} {text:18} {ours:8.0f} ns   {peer:18} {theirs:8.0f} ns   {times:.2f}x{goal}", flush=True)
 
 
 def main() -> None:
@@ -69,6 +96,8 @@ def main() -> None:
     numpy_calls()
     if importlib.util.find_spec("jax") is not None:
         jax_calls()
+    if all(importlib.util.find_spec(name) for name in ("onnx", "onnxruntime")):
+        onnx_calls()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ CPP_LAYERS = (
     "interpreter",
     "numpy_host",
     "jax_host",
+    "onnx_host",
     "torch_host/interpreter",
     "torch_host/memory",
     "torch_host/ops",
@@ -39,6 +40,7 @@ PLAIN_HOSTS = {
     "c_host": re.compile(r"[a-z_]+|pthread\.h|oneop/.*\.h"),
     "interpreter": re.compile(r"[a-z_]+|Python\.h|oneop/.*\.h"),
     "jax_host": re.compile(r"[a-z_]+|oneop/runtime\.h|xla/ffi/api/ffi\.h"),
+    "onnx_host": re.compile(r"[a-z_]+|oneop/runtime\.h"),
     "numpy_host": re.compile(r"[a-z_]+|Python\.h|structmember\.h|numpy/arrayobject\.h|oneop/.*\.h"),
 }
 #: What the engine may include beside its own files: the standard library, dlopen, and the SDK.

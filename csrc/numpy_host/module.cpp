@@ -12,6 +12,7 @@
 #include "interpreter/objects.h"
 #include "numpy_host/call.h"
 #include "numpy_host/framework.h"
+#include "numpy_host/kept_calls.h"
 #include "numpy_host/op_object.h"
 #include "numpy_host/questions.h"
 #include "numpy_host/specs.h"
@@ -260,6 +261,7 @@ PyMethodDef methods[] = {
     method("resolve", &resolve, METH_O),
     method("op_info", &op_info, METH_O),
     method("make_op", &make_op, METH_O),
+    method("keep_calls", &keep_calls, METH_FASTCALL),
     method("bind", &bind, METH_FASTCALL),
     method("attr_values", &attr_values, METH_FASTCALL),
     method("run", &run, METH_FASTCALL),
@@ -294,7 +296,7 @@ PyMODINIT_FUNC PyInit__numpy_host() {
   }
   oneop::install_plain_host();
   PyObject* module = PyModule_Create(&oneop::definition);
-  if (module != nullptr && !oneop::add_op_type(module)) {
+  if (module != nullptr && !(oneop::add_op_type(module) && oneop::add_kept_calls_type(module))) {
     Py_CLEAR(module);
   }
   return module;

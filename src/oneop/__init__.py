@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from oneop import jax as jax
     from oneop import numpy as numpy
     from oneop import ods as ods
+    from oneop import onnx as onnx
     from oneop import testing as testing
     from oneop._public import *
     from oneop.authoring.kernels.tvm_functions import tvm_ffi_function as tvm_ffi_function
@@ -57,6 +58,7 @@ _WITHOUT_TORCH = {
     "build": "_build.library:build",
     "jax": "jax",
     "numpy": "numpy",
+    "onnx": "onnx",
     "require": "runtime.requirement:require",
 }
 
@@ -174,6 +176,7 @@ __all__ = [
     "load_module",
     "numpy",
     "ods",
+    "onnx",
     "ops",
     "optimizer",
     "placement",

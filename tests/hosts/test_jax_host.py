@@ -2,6 +2,7 @@
 """oneop.jax: calls, gradients, vmap and shardings, against the numpy host, which is compared with torch's."""
 
 import os
+import sys
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
 
@@ -333,3 +334,37 @@ def test_equal_values_of_other_types_are_other_attributes():
     with pytest.raises(ArgumentError, match='attribute "i32": expected an int of 32 bits, found bool True'):
         attrs(jnp.asarray(X), i32=True)
     assert not same_bits(attrs(jnp.asarray(X), d=0.0), attrs(jnp.asarray(X), d=-0.0))
+
+
+def test_calls_that_repeat_are_handed_on_to_their_programs():
+    attrs, theirs = op("arguments", "t_attrs"), onp.load(library("arguments")).t_attrs
+    x = jnp.asarray(X)
+    values = [0.0, -0.0, float("nan"), float("inf"), 1.0, *np.linspace(2, 3, 9).tolist()]  # more than are kept
+    for value in [*values, *values]:
+        assert same_bits(attrs(x, d=value), theirs(X, d=value))
+        assert same_bits(attrs(x, s="a", d=value), theirs(X, d=value, s="a"))
+        assert same_bits(attrs(x, d=value, s="a"), theirs(X, d=value, s="a"))
+        assert same_bits(attrs(x, i64s=[1, 2], d=value), theirs(X, i64s=[1, 2], d=value))
+    with pytest.raises(ArgumentError, match='op "t_attrs" has no input or attribute "e"'):
+        attrs(x, e=1.0)
+
+
+def test_what_is_kept_for_arrays_is_not_used_for_other_inputs():
+    affine, theirs = op("arguments", "t_affine"), onp.load(library("arguments")).t_affine
+    x, y = jnp.asarray(X), jnp.asarray(2 * X)
+    for _ in range(2):
+        for inputs in [(x, None, y), (x, x, y), (X, None, y), (x, x, None)]:
+            arrays = [None if array is None else np.asarray(array) for array in inputs]
+            assert same_bits(affine(*inputs), theirs(*arrays))
+    assert op("arguments", "t_range")(shape=(2, 3)).shape == (2, 3)
+    assert op("arguments", "t_range")(shape=(3, 2)).shape == (3, 2)
+
+
+def test_the_object_that_is_called():
+    relu = op("leaky_relu", "leaky_relu")
+    assert repr(relu) == "<oneop op leaky_relu on jax arrays>" and relu.__name__ == "leaky_relu"
+    assert same_bits(jax.jit(relu)(jnp.asarray(X)), relu(jnp.asarray(X)))
+    with pytest.raises(ArgumentError, match="keep_calls: expected a callable"):
+        sys.modules["oneop._numpy_host"].keep_calls(relu)
+    with pytest.raises(ArgumentError, match="keep: expected an edition, a dict and a program"):
+        relu.keep(1)

@@ -4,15 +4,16 @@ import sys
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-import oneop
-import oneop.testing
-from oneop.errors import MissingDependencyError, RegistrationError
-
+torch = pytest.importorskip("torch")
 tvm_ffi = pytest.importorskip("tvm_ffi")
+
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+import oneop  # noqa: E402
+import oneop.testing  # noqa: E402
+from oneop.errors import MissingDependencyError, RegistrationError  # noqa: E402
 
 SOURCE = """
 void scaled_add(tvm::ffi::TensorView x, tvm::ffi::TensorView y, tvm::ffi::TensorView z, double scale) {

@@ -3,6 +3,7 @@
 #include "numpy_host/arrays.cpp"
 #include "numpy_host/call.cpp"
 #include "numpy_host/framework.cpp"
+#include "numpy_host/kept_calls.cpp"
 #include "numpy_host/module.cpp"
 #include "numpy_host/op_object.cpp"
 #include "numpy_host/questions.cpp"

@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
     add_load(parser)
     parser.add_argument("--only", action="append", metavar="FAMILY", help="run this family of checks")
     parser.add_argument("--skip", action="append", default=[], metavar="FAMILY", help="leave this family out")
-    parser.add_argument("--hosts", action="store_true", help="only compare hosts: numpy, and jax where it is installed")
+    parser.add_argument("--hosts", action="store_true", help="only compare hosts: numpy, jax, onnxruntime")
     parser.add_argument("--examples", type=int, default=24, metavar="N", help="calls that a family tries (24)")
     parser.add_argument("--strict", action="store_true", help="what is missing, such as a gradient, fails too")
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="write what was found there, as JSON")

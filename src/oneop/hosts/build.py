@@ -1,6 +1,7 @@
 """The compiled parts of the hosts, built from `csrc/` without torch and kept in the cache by their contents.
 
 python -m oneop.hosts.build runtime [-o FOLDER]    # liboneop_runtime.so, for programs in C
+python -m oneop.hosts.build onnx [-o FOLDER]       # liboneop_onnx.so, which ONNX Runtime loads
 """
 
 from __future__ import annotations
@@ -74,6 +75,21 @@ def jax_host_path() -> Path:
     )
 
 
+def onnx_host_path() -> Path:
+    """Return the library of custom ops for ONNX Runtime, with the runtime in it; it is built first if need be."""
+    return build_host(
+        Recipe(
+            name="onnx",
+            file_name="liboneop_onnx.so",
+            units=("engine.cpp", "hosts/c_host.cpp", "hosts/onnx_host.cpp"),
+            link_flags=(
+                "-Wl,-soname,liboneop_onnx.so",
+                f"-Wl,--version-script={csrc_dir() / 'units/hosts/onnx.map'}",
+            ),
+        )
+    )
+
+
 def python_headers() -> Path:
     """Return the folder of Python.h. Raises `BuildError` if it is not installed."""
     include = Path(sysconfig.get_path("include"))
@@ -127,13 +143,13 @@ def _plan(recipe: Recipe, cxx: Compiler) -> Plan:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the runtime by hand; print its path. Returns the exit status."""
+    """Build the runtime, or the host of ONNX Runtime, by hand; print its path. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m oneop.hosts.build", description="Build a host of oneop.")
-    parser.add_argument("host", choices=("runtime",))
+    parser.add_argument("host", choices=("runtime", "onnx"))
     parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="put a copy there")
     options = parser.parse_args(arguments)
     try:
-        path = runtime_path()
+        path = runtime_path() if options.host == "runtime" else onnx_host_path()
         if options.output is not None:
             options.output.mkdir(parents=True, exist_ok=True)
             path = Path(shutil.copy2(path, options.output))

@@ -77,8 +77,31 @@ def _array_type() -> type:
     return type(jax.numpy.zeros(()))
 
 
-class JaxOp:
-    """An op as a function of jax arrays. Attributes are static: each value is a program of its own."""
+def _shaped(outputs: Sequence[Any], returns_tuple: bool) -> Any:
+    return outputs[0] if len(outputs) == 1 and not returns_tuple else tuple(outputs)
+
+
+@functools.lru_cache(maxsize=4096)
+def _program(
+    name: str,
+    attrs: bytes,
+    input_counts: tuple[int, ...],
+    output_counts: tuple[int, ...],
+    edition: str,
+    returns_tuple: bool,
+) -> Callable[..., Any]:
+    """Return the compiled program of calls on arrays with data."""
+    call = function_of(name, attrs, input_counts, output_counts, edition)
+
+    @jax.jit  # type: ignore[untyped-decorator]
+    def program(*arrays: Any) -> Any:
+        return _shaped(call(*arrays), returns_tuple)
+
+    return program  # type: ignore[no-any-return]
+
+
+class _General:
+    """Calls of an op on jax arrays in the general way. Attributes are static: each value is a program of its own."""
 
     def __init__(self, name: str) -> None:
         info = engine().op_info(name)
@@ -96,44 +119,22 @@ class JaxOp:
             )
         self.__name__ = self.__qualname__ = name
         self.__doc__ = info["doc"]
-        self._inputs = [arg["name"] for arg in info["inputs"]]
+        self.inputs = [arg["name"] for arg in info["inputs"]]
         self._returns_tuple = any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
-        self._kinds = (_array_type(),) * len(self._inputs)
-        #: Calls on arrays with data, by their attributes: (edition, types of these values, program).
-        self._compiled: dict[Any, tuple[str, list[type], Callable[..., Any]]] = {}
+        self.kept: Any = None  # what users call: it hands calls that repeat on to their programs
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the op. Raises as the call on torch's tensors does."""
-        if tuple(map(type, args)) == self._kinds:
-            try:
-                edition, kinds, compiled = self._compiled[tuple(kwargs.items())]
-            except (KeyError, TypeError):  # not called yet, or a list among the attributes
-                pass
-            else:  # 1, 1.0 and True are one key
-                if edition == editions[self.__name__] and kinds == [*map(type, kwargs.values())]:
-                    return compiled(*args)
-        return self._call(args, kwargs)
-
-    def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call the op in the general way, and note the program for calls like this one."""
+        """Call the op, and note the program for calls like this one. Raises as the call on torch's tensors does."""
+        edition = editions.get(self.__name__, "")
         tensors, attrs, counts = engine().bind(self.__name__, args, kwargs)
         arrays = [self._array(i, tensor) for i, group in enumerate(tensors) for tensor in group]
-        edition = editions.get(self.__name__, "")
-        call = function_of(self.__name__, attrs, tuple(map(len, tensors)), tuple(counts), edition)
-
-        def shaped(*operands: Any) -> Any:
-            outputs = call(*operands)
-            return outputs[0] if len(outputs) == 1 and not self._returns_tuple else tuple(outputs)
-
-        # 0.0 equals -0.0, and no NaN equals itself: such values are no keys.
-        if tuple(map(type, args)) == self._kinds and all(
-            kind in (int, bool, str) or (kind is float and value * 0 == 0 and value != 0)
-            for kind, value in zip(map(type, kwargs.values()), kwargs.values(), strict=True)
-        ):
-            compiled = jax.jit(shaped)
-            self._compiled[tuple(kwargs.items())] = (edition, [*map(type, kwargs.values())], compiled)
-            return compiled(*arrays)
-        return shaped(*arrays)
+        key = (self.__name__, attrs, tuple(map(len, tensors)), tuple(counts), edition)
+        if any(type(array) is not _array_type() for array in arrays):  # traced
+            return _shaped(function_of(*key)(*arrays), self._returns_tuple)
+        program = _program(*key, self._returns_tuple)
+        if len(args) == len(self.inputs) and all(type(arg) is _array_type() for arg in args):
+            self.kept.keep(edition, kwargs, program)
+        return program(*arrays)
 
     def __repr__(self) -> str:
         """Name it."""
@@ -146,7 +147,7 @@ class JaxOp:
             return jax.numpy.asarray(tensor)
         place = engine().op_info(self.__name__)["source"]
         raise ArgumentError(
-            f'op "{self.__name__}", input "{self._inputs[number]}": '
+            f'op "{self.__name__}", input "{self.inputs[number]}": '
             f"expected a jax.Array, found {type(tensor).__name__}\n"
             f"  defined at {place['file']}:{place['line']}"
         )
@@ -155,7 +156,7 @@ class JaxOp:
 class _Ops:
     """Every op that is loaded, as an attribute: `oneop.jax.ops.myrelu`."""
 
-    def __getattr__(self, name: str) -> JaxOp:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the op of this name. Raises `OpNotFoundError`, with the nearest name."""
         if name.startswith("__"):
             raise AttributeError(name)
@@ -168,9 +169,13 @@ class _Ops:
 
 
 @functools.cache
-def _op(name: str) -> JaxOp:
+def _op(name: str) -> Callable[..., Any]:
     register_target()
-    return JaxOp(name)
+    general = _General(name)
+    kept = engine().keep_calls(general, _array_type(), len(general.inputs), name, editions)
+    kept.__dict__.update(__name__=name, __qualname__=name, __doc__=general.__doc__)
+    general.kept = kept
+    return kept  # type: ignore[no-any-return]
 
 
 ops = _Ops()
@@ -183,7 +188,7 @@ class JaxLibrary:
         self.ops = ops_of
         self.package = package
 
-    def __getattr__(self, name: str) -> JaxOp:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the op of this name if it belongs to the library."""
         if name.startswith("__") or name in ("ops", "package"):
             raise AttributeError(name)

@@ -76,11 +76,17 @@ def _infer(*avals: Any, **params: Any) -> list[Any]:
 
 
 def _words(params: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """Return the call as the handler reads it: counts of inputs and outputs, then attributes."""
+    """Return the call as the handler reads it: the op's name, counts of inputs and outputs, then attributes.
+
+    One array, since XLA looks each attribute of a handler up by its name at each call.
+    """
+    name = params["name"].encode()
+    padded = np.frombuffer(name.ljust((len(name) + 7) // 8 * 8, b"\0"), np.int64)
     counts = [
         word for numbers in (params["input_counts"], params["output_counts"]) for word in (len(numbers), *numbers)
     ]
-    return np.concatenate([np.array(counts, np.int64), np.frombuffer(params["attrs"], np.int64)])
+    parts = [[len(name)], padded, counts, np.frombuffer(params["attrs"], np.int64)]
+    return np.concatenate([np.asarray(part, np.int64) for part in parts])
 
 
 def lower_local(ctx: Any, *operands: Any, on_cuda: bool = False, **params: Any) -> Any:
@@ -93,7 +99,7 @@ def lower_local(ctx: Any, *operands: Any, on_cuda: bool = False, **params: Any) 
         raise OpNotImplementedError(f'op "{called.name}" reads an input in host memory, which XLA does not hand over')
     has_effect = info["random"] or info["side_effect"]
     rule = jax.ffi.ffi_lowering(TARGET, has_side_effect=bool(has_effect))
-    return rule(ctx, *operands, op=called.name, words=_words(params))
+    return rule(ctx, *operands, words=_words(params))
 
 
 @functools.lru_cache(maxsize=4096)

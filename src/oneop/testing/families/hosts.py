@@ -46,11 +46,20 @@ def hosts(context: Context) -> Outcome:
         on_cpu = jax.default_device(jax.devices("cpu")[0])  # where the cases are; JAX prefers a GPU
         ops["jax"] = getattr(oneop.jax.load(library.path, package=library.package), name)
 
+    if all(map(importlib.util.find_spec, ("onnxruntime", "onnx"))) and not any(
+        arg.is_mutable for arg in subject.op.inputs
+    ):
+        from oneop.onnx.single import OnnxOp
+
+        ops["onnxruntime"] = OnnxOp(library.path, name, library.package, torch.get_num_threads())
+
     def holds(case: Case) -> None:
         tensors = case.make()
         expected = case.run(tensors)
         arrays = [_array(tensor) for tensor in case.make()]
         for host, op in ops.items():
+            if host == "onnxruntime" and not _is_for_onnx([*arrays, *map(_array, expected)]):
+                continue
             results = op(*case.group(arrays), **_attributes(case))
             flat = list(results) if isinstance(results, tuple) else [results]
             _compare(host, "result", [*flat, *case.changed(arrays)], expected)
@@ -89,6 +98,12 @@ def _steps(case: Case, op: Callable[..., Any], arrays: Sequence[Any]) -> Sequenc
     specs = tuple(tuple((x.shape, x.dtype.name) for x in group) for group in tensors)
     called = Call(op.__name__, specs, words, tuple(counts))
     return Gradient.of(called, [True] * called.num_inputs).steps
+
+
+def _is_for_onnx(arrays: Sequence[Any]) -> bool:
+    from oneop.onnx.single import is_taken
+
+    return all(is_taken(array.dtype.name) for array in arrays)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:

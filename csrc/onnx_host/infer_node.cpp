@@ -1,0 +1,124 @@
+// infer_node.cpp: shapes and dtypes before a node runs. Where sizes of inputs are not known yet,
+// inference is tried with two sizes in their place: what is the same both times is known.
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "onnx_host/node_kernel.h"
+
+namespace oneop {
+namespace {
+
+using ort::api;
+using ort::check;
+using ort::runtime;
+using ort::Spec;
+
+// Sizes to try for those that are not known. An op may take multiples of a power of two only.
+constexpr int64_t kTried[] = {64, 128, 2, 1};
+
+std::vector<Spec> outputs_of(const oneop_plan* plan) {
+  std::vector<Spec> specs;
+  for (int32_t i = 0; i < runtime().num_outputs(plan); ++i) {
+    const oneop_tensor& tensor = *runtime().output(plan, i);
+    Spec spec{tensor.dtype, {tensor.shape, tensor.shape + tensor.ndim}};
+    if (tensor.is_dynamic != 0) {
+      spec.sizes.assign(spec.sizes.size(), -1);
+    }
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+std::optional<std::vector<Spec>> infer_with(const NodeCall& call, std::vector<Spec> inputs,
+                                            size_t num_outputs, int64_t size) {
+  for (Spec& spec : inputs) {
+    for (int64_t& length : spec.sizes) {
+      length = length < 0 ? size : length;
+    }
+  }
+  try {
+    oneop_plan* plan = call.prepare(inputs, num_outputs, /*infer_only=*/true);
+    std::vector<Spec> outputs = outputs_of(plan);
+    runtime().release_plan(plan);
+    return outputs;
+  } catch (const ort::Failure&) {
+    return std::nullopt;  // the call itself says what is wrong, when it runs
+  }
+}
+
+// Sizes that differ become -1; one result alone says nothing of sizes.
+std::vector<Spec> merged(const std::vector<std::vector<Spec>>& results) {
+  std::vector<Spec> outputs = results[0];
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t d = 0; d < outputs[i].sizes.size(); ++d) {
+      if (results.size() < 2 || results[1][i].sizes.size() <= d ||
+          results[1][i].sizes[d] != outputs[i].sizes[d]) {
+        outputs[i].sizes[d] = -1;
+      }
+    }
+  }
+  return outputs;
+}
+
+void set_output(ort::InferContext* context, size_t index, const Spec& spec) {
+  static std::atomic<uint64_t> symbols{0};
+  ort::TensorInfo* made = nullptr;
+  check(api().create_info(&made));
+  const std::unique_ptr<ort::TensorInfo, void (*)(ort::TensorInfo*)> info(made, api().release_info);
+  std::vector<std::string> names;
+  std::vector<const char*> pointers;
+  for (int64_t size : spec.sizes) {  // each size that is not known is one of its own
+    names.push_back(size >= 0 ? "" : "oneop_" + std::to_string(symbols++));
+  }
+  for (const std::string& name : names) {
+    pointers.push_back(name.c_str());
+  }
+  check(api().set_dtype(info.get(), ort::dtype_of_code(spec.dtype)));
+  check(api().set_sizes(info.get(), spec.sizes.data(), spec.sizes.size()));
+  check(api().set_symbols(info.get(), pointers.data(), pointers.size()));
+  check(api().set_infer_output(context, index, info.get()));
+}
+
+}  // namespace
+
+void infer_node(const oneop_op* op, size_t num_required, ort::InferContext* context) {
+  size_t num_inputs = 0;
+  check(api().infer_num_inputs(context, &num_inputs));
+  const NodeCall call(op, *reader_of(context));
+  std::vector<Spec> inputs;
+  bool is_open = false;
+  for (size_t i = 0; i < num_inputs; ++i) {
+    ort::TensorInfo* info = nullptr;
+    check(api().infer_input(context, i, &info));
+    Spec spec = ort::spec_of(info);
+    if (spec.dtype == ONEOP_DTYPE_INVALID) {
+      return;  // nothing is known of it
+    }
+    for (int64_t length : spec.sizes) {
+      is_open |= length < 0;
+    }
+    inputs.push_back(std::move(spec));
+  }
+  const size_t num_outputs = call.num_outputs();
+  std::vector<std::vector<Spec>> results;
+  for (int64_t size : kTried) {
+    auto made = infer_with(call, inputs, num_outputs, size);
+    if (made.has_value()) {
+      results.push_back(*std::move(made));
+    }
+    if (!is_open || results.size() == 2) {
+      break;
+    }
+  }
+  if (results.empty()) {
+    return;
+  }
+  const std::vector<Spec> outputs = is_open ? merged(results) : results[0];
+  for (size_t i = 0; i < std::min(num_required, outputs.size()); ++i) {
+    set_output(context, i, outputs[i]);
+  }
+}
+
+}  // namespace oneop
