@@ -128,7 +128,7 @@ class _Probe:
             grouped = group_tensors(self.subject, counts, tensors)
             results = self.subject.infer(grouped, {**fit_gaps(self.subject, counts, attrs), **extra})
         except Exception as error:
-            self.refusal = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            self.refusal = _refusal_of(error)
             return None
         return [tuple(result.shape) for result in results]
 
@@ -178,7 +178,8 @@ class _Probe:
             try:
                 args = self.subject.torch_args(group_tensors(self.subject, counts, tensors), attrs)
                 core().KernelRun(self.subject.name, index, args)
-            except Exception:
+            except Exception as error:
+                self.refusal = _refusal_of(error)
                 continue
             return True
         return False
@@ -245,6 +246,10 @@ class _Probe:
 
         sample = (counts, tensors, base)
         return believed_values(self.subject, attr, values, takes=takes, call=call, sample=sample)
+
+
+def _refusal_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 def _arities(subject: Subject) -> list[tuple[int, ...]]:

@@ -16,6 +16,7 @@ from oneop.testing.compare import assert_close, assert_same_kind, describe, diff
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.context import Context, skipped, usual_cases
 from oneop.testing.report import PASSED, Outcome
+from oneop.testing.values import UNUSUAL_FILLS
 
 LOW = (torch.float16, torch.bfloat16)
 
@@ -155,7 +156,7 @@ def reference_agrees(context: Context, case: Case) -> None:
     results = case.run(case.make())
     if own is not None and not is_low:
         assert_same_kind(own, results, what, context.output_names())
-    is_large = any(recipe.fill in ("large", "tiny", "huge") for recipe in case.tensors)
+    is_large = any(recipe.fill in UNUSUAL_FILLS for recipe in case.tensors)
     assert_accurate(context, what, bounds, results, tensors, finite_only=is_large)
 
 
