@@ -34,6 +34,7 @@ _INTEGERS = {
 }
 _GRID = 256
 _OFFSETS = (3, 1, 2, 4, 5, 8, 16)  # elements; vectors of some widths are not aligned there
+OFFSETS = len(_OFFSETS)
 _SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 
 

@@ -13,9 +13,9 @@ from oneop.runtime.core import core
 from oneop.testing.accuracy import NARROW, Bound, Statistics, bounds_of, widened, within, working_dtype
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, assert_same_kind, describe, difference, largest_value
-from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.context import Context, skipped, usual_cases
-from oneop.testing.report import PASSED, Outcome
+from oneop.testing.explore import Broken, NotForThis, ReferenceRefuses, first_lines
+from oneop.testing.families.context import Context, skipped, template_cases, together, usual_cases
+from oneop.testing.report import FAILED, PASSED, Failure, Outcome
 from oneop.testing.values import UNUSUAL_FILLS
 
 LOW = (torch.float16, torch.bfloat16)
@@ -23,7 +23,13 @@ LOW = (torch.float16, torch.bfloat16)
 
 def kernels(context: Context) -> Outcome:
     """Kernels that take the same call give the same result; one for a narrow dtype, that of a wide one."""
-    outcome = context.explore("kernels", Restriction(), lambda case: kernels_agree(context, case))
+
+    def holds(case: Case) -> None:
+        kernels_agree(context, case)
+
+    outcome = context.explore("kernels", Restriction(), holds)
+    if outcome.status == PASSED and context.repeat is None:
+        outcome = together(outcome, context.run("kernels", template_cases(context), holds))
     return outcome if outcome.cases or outcome.failure else skipped("kernels", "only one kernel: give a reference")
 
 
@@ -31,7 +37,25 @@ def reference(context: Context) -> Outcome:
     """Results are those of the reference function."""
     if context.subject.hints.reference is None:
         return skipped("reference", "none given")
-    return context.explore("reference", Restriction(), lambda case: reference_agrees(context, case))
+    refusals: dict[str, str] = {}  # what the reference said, and the call
+
+    def holds(case: Case) -> None:
+        try:
+            reference_agrees(context, case)
+        except ReferenceRefuses as error:
+            refusals.setdefault(str(error), str(case))
+            raise
+
+    outcome = context.explore("reference", Restriction(), holds)
+    if outcome.status == PASSED and context.repeat is None:
+        outcome = together(outcome, context.run("reference", template_cases(context), holds))
+    if outcome.failure is not None or not refusals:
+        return outcome
+    text, case = next(iter(refusals.items()))
+    if outcome.cases:
+        return replace(outcome, note=outcome.note or f"the reference refuses calls that the op takes: {text}")
+    message = f"the reference refuses all calls that the op takes: {text}"
+    return Outcome(family="reference", status=FAILED, failure=Failure(message=message, case=case, reproduce=()))
 
 
 def special_values(context: Context) -> Outcome:
@@ -136,9 +160,10 @@ def reference_agrees(context: Context, case: Case) -> None:
     what = "the result differs from the reference"
     try:
         own = call_reference(case, [tensor.clone() for tensor in tensors])
-    except Exception:
+    except Exception as error:
         if not is_low:
-            raise
+            case.run(tensors)  # which may be refused too
+            raise ReferenceRefuses(f"{type(error).__name__}: {first_lines(error, 1)}") from None
         own = None  # torch lacks many ops for these dtypes on the CPU
     if hints.rtol is not None or hints.atol is not None:
         expected = call_reference(case, [widened(t) if t.dtype in LOW else t.clone() for t in tensors])

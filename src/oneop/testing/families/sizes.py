@@ -34,7 +34,7 @@ def sizes(context: Context) -> Outcome:
         make_case(context.domain, choice, shapes, usual_attrs(context.domain), fill=fill)
         for choice in context.domain.choices
         for shapes, fill in [
-            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_odd_shapes(choice), *_many_axes(choice))),
+            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_odd_shapes(choice), *many_axes(choice))),
             *((shapes, "full") for shapes in large_shapes(context, choice, LARGE)),
             *((shapes, "full") for shapes in _larger_shapes(context, choice)),
         ]
@@ -113,7 +113,7 @@ def _odd_shapes(choice: Choice) -> list[list[Shape]]:
     return shapes
 
 
-def _many_axes(choice: Choice) -> list[list[Shape]]:
+def many_axes(choice: Choice) -> list[list[Shape]]:
     """Return shapes of five and six axes, where all inputs have the same shape."""
     alike = any(len(set(template.axes)) == 1 and template.symbols for template in choice.templates)
     return [[shape] * len(choice.dtypes) for shape in ((2, 1, 3, 2, 2), (2, 3, 1, 2, 2, 2))] if alike else []
