@@ -14,10 +14,12 @@ from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value, number
 from oneop.testing.explore import Broken, Enough, NotForThis
 from oneop.testing.families.agreement import call_reference
-from oneop.testing.families.context import Context, skipped
-from oneop.testing.report import FAILED, MISSING, Outcome, call_text
+from oneop.testing.families.context import Context, skipped, template_cases, together
+from oneop.testing.report import FAILED, MISSING, PASSED, Outcome, call_text
 
 MOST_ELEMENTS = 24
+#: Of each kind of call, tried beside drawn calls.
+MOST_TEMPLATES = 8
 WANTED = Restriction(sizes=(2, 1, 3), most_elements=MOST_ELEMENTS)
 
 
@@ -79,6 +81,9 @@ def gradient(context: Context) -> Outcome:
     check = _check_wide if wide else _check_narrow
     try:
         outcome = context.explore("gradient", wanted, lambda case: check(context, case), examples=12)
+        if outcome.status == PASSED and context.repeat is None:
+            each = template_cases(context, dtypes=wanted.dtypes, sizes=(2,), most=MOST_TEMPLATES)
+            outcome = together(outcome, context.run("gradient", each, lambda case: check(context, case)))
         if outcome.status in (FAILED, MISSING) or not wide:
             return outcome
         narrow = Restriction(sizes=WANTED.sizes, dtypes=NARROW)
