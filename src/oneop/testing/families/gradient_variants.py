@@ -9,7 +9,7 @@ import torch
 from oneop.testing.accuracy import widened
 from oneop.testing.case import Case, inferred_shapes
 from oneop.testing.compare import assert_close, largest_value
-from oneop.testing.explore import MANY_ELEMENTS, NotForThis
+from oneop.testing.explore import MANY_ELEMENTS, Broken, NotForThis, first_lines
 from oneop.testing.families.agreement import call_reference
 from oneop.testing.families.context import Context, skipped, usual_cases
 from oneop.testing.families.gradient_at_zero import cases_at_zero, gradient_is_a_number, is_at_zero
@@ -43,7 +43,7 @@ def gradient_variants(context: Context) -> Outcome:
         flags = differentiable(case)
         if case.size[0] < MANY_ELEMENTS and any(len(shape) >= 2 for shape in inferred_shapes(case) or ()):
             for pair, what in _LAYOUTS.items():
-                plain, other = (_gradients(case, flags, layout=layout) for layout in pair)
+                plain, other = _in_layouts(case, flags, pair, what)
                 if plain is not None:
                     _assert_alike(plain, other, what, names, scale)
         for place in [i for i, flag in enumerate(flags) if flag] if sum(flags) > 1 else []:
@@ -83,6 +83,17 @@ def _gradients(case: Case, flags: Sequence[bool], *, layout: str = "ones") -> Gr
     """Return one gradient for each tensor, None where there is none; None if nothing can be differentiated."""
     tensors = [tensor.requires_grad_(flag) for tensor, flag in zip(case.make(), flags, strict=True)]
     return _differentiate(floating(case.run(tensors)), tensors, layout=layout)
+
+
+def _in_layouts(
+    case: Case, flags: Sequence[bool], layouts: tuple[str, str], what: str
+) -> tuple[Gradients | None, Gradients | None]:
+    """Return the gradients for a plain gradient of the output, and for one of the same values in another layout."""
+    plain = _gradients(case, flags, layout=layouts[0])
+    try:
+        return plain, _gradients(case, flags, layout=layouts[1])
+    except Exception as error:
+        raise Broken(f"{what}, the gradient raises {type(error).__name__}: {first_lines(error)}") from error
 
 
 def _differentiate(
