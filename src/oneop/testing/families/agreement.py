@@ -10,15 +10,13 @@ import torch
 
 from oneop.errors import KernelNotFoundError
 from oneop.runtime.core import core
-from oneop.testing.accuracy import NARROW, Bound, Statistics, bounds_of, widened, within, working_dtype
+from oneop.testing.accuracy import LOW, NARROW, Bound, Statistics, bounds_of, widened, within, working_dtype
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, assert_same_kind, describe, difference, largest_value
 from oneop.testing.explore import Broken, NotForThis, ReferenceRefuses, first_lines
 from oneop.testing.families.context import Context, skipped, template_cases, together, usual_cases
 from oneop.testing.report import FAILED, PASSED, Failure, Outcome
 from oneop.testing.values import UNUSUAL_FILLS
-
-LOW = (torch.float16, torch.bfloat16)
 
 
 def kernels(context: Context) -> Outcome:
@@ -125,29 +123,40 @@ def kernels_agree(context: Context, case: Case) -> None:
             scale=scale,
         )
         compared += 1
-    wide = _widened(tensors)
-    if by_kernel and wide is not None and _takes(context, case, wide):
+    wider = _wider(context, case, tensors)
+    if by_kernel and wider is not None:
         dtype = str(tensors[0].dtype).removeprefix("torch.")
-        what = f"the {by_kernel[0][0]} on {dtype} differs from float64"
+        what = f"the {by_kernel[0][0]} on {dtype} differs from {str(wider).removeprefix('torch.')}"
         results = by_kernel[0][1]
+
+        def run_wider(inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+            # `bounds_of` has made float64 of them all.
+            return case.run([tensor.to(wider) if tensor.is_floating_point() else tensor for tensor in inputs])
+
         if hints.rtol is not None or hints.atol is not None:
-            assert_within_tolerance(context, what, case.run(wide), results, tensors, check_dtype=False)
+            assert_within_tolerance(context, what, run_wider(tensors), results, tensors, check_dtype=False)
         else:
-            bounds = bounds_of(case.run, tensors, None, length=reduction_length(context, case))
+            bounds = bounds_of(run_wider, tensors, None, length=reduction_length(context, case))
             assert_accurate(context, what, bounds, results, tensors)
         compared += 1
     if not compared:
         raise NotForThis
 
 
-def _widened(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-    """Return the same numbers in float64, where some are in less."""
-    return [widened(tensor) for tensor in tensors] if any(tensor.dtype in NARROW for tensor in tensors) else None
-
-
-def _takes(context: Context, case: Case, tensors: Sequence[torch.Tensor]) -> bool:
-    dtypes = tuple(tensor.dtype for tensor in tensors)
-    return any(choice.dtypes == dtypes and choice.counts == case.counts for choice in context.domain.choices)
+def _wider(context: Context, case: Case, tensors: Sequence[torch.Tensor]) -> torch.dtype | None:
+    """Return the dtype of a call with more digits that the op takes too: float64, for half precision also float32."""
+    narrow = [tensor.dtype for tensor in tensors if tensor.dtype in NARROW]
+    if not narrow:
+        return None
+    for wider in (torch.float64, torch.float32) if all(dtype in LOW for dtype in narrow) else (torch.float64,):
+        kinds = {torch.float64: torch.complex128, torch.float32: torch.complex64}
+        dtypes = tuple(
+            wider if tensor.is_floating_point() else kinds[wider] if tensor.is_complex() else tensor.dtype
+            for tensor in tensors
+        )
+        if any(choice.dtypes == dtypes and choice.counts == case.counts for choice in context.domain.choices):
+            return wider
+    return None
 
 
 def reference_agrees(context: Context, case: Case) -> None:
