@@ -33,6 +33,7 @@ from oneop.testing.families import (
     layouts,
     leaks,
     memory,
+    order,
     placement,
     programs,
     repetition,
@@ -41,6 +42,7 @@ from oneop.testing.families import (
     transforms,
     values,
 )
+from oneop.testing.families.accepted import with_accepted_values
 from oneop.testing.families.context import Context, Family, skipped
 from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
 from oneop.testing.subject import Bounds, Hints, Subject, make_hints, name_of, subject_of
@@ -53,7 +55,7 @@ FAMILIES: dict[str, Family] = {
     "crashes": crashes.crashes,
     "memory": memory.memory,
     "inference": inference.inference,
-    "determinism": repetition.determinism,
+    "determinism": order.determinism,
     "kernels": agreement.kernels,
     "reference": agreement.reference,
     "values": values.values,
@@ -202,6 +204,8 @@ def run_check(
             if device not in contexts:
                 try:
                     domain = _domain_of(case) if case is not None else find_domain(subject, device)
+                    domain, told = with_accepted_values(domain) if case is None else (domain, None)
+                    outcomes += [told] if told is not None else []
                 except ArgumentError as error:
                     failure = Failure(message=str(error), case="", reproduce=())
                     outcomes.append(Outcome(family=_title(device, "inputs"), status=FAILED, failure=failure))

@@ -6,7 +6,7 @@ import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from oneop.runtime.core import core
 from oneop.testing.domain.attribute_values import believed_values, values_of
 from oneop.testing.domain.grouping import fit_gaps, group_tensors
 from oneop.testing.domain.templates import Shape, Template, find_templates
-from oneop.testing.subject import Subject
+from oneop.testing.subject import Bounds, Subject
 from oneop.testing.values import TensorCase
 
 
@@ -57,6 +57,7 @@ class Domain:
     device: str
     choices: tuple[Choice, ...]
     attrs: Mapping[str, tuple[Any, ...]]
+    values: Mapping[str, Bounds] = field(default_factory=dict)  # ranges that the op takes, beside those of its author
 
 
 def usual_attrs(domain: Domain) -> tuple[tuple[str, Any], ...]:
