@@ -55,7 +55,7 @@ def find_accepted(names: Mapping[str, bool], call: Callable[[Mapping[str, Bounds
                     call(values)
                 except Exception as error:
                     if place == 0:
-                        refusal.write_text(f"{type(error).__name__}: {_last_line(error)}")
+                        refusal.write_text(_said(error))
                     continue
                 taken.write_text(str(place))
                 return
@@ -77,7 +77,7 @@ def _candidates(names: Mapping[str, bool]) -> list[dict[str, Bounds]]:
     return found
 
 
-def _last_line(error: Exception) -> str:
+def _said(error: Exception) -> str:
     """Return what the kernel said, without where it is."""
     first = (str(error).strip().splitlines() or [""])[0]
-    return first.rpartition("Error: ")[2]
+    return first.rpartition("Error: ")[2] or type(error).__name__
