@@ -73,9 +73,7 @@ def test_digits_that_cancel_far_from_zero():
 
 
 def test_integers_that_float_does_not_hold():
-    op = define(
-        "sum_in_float", lambda x: x.astype(np.float32).sum(1).astype(x.dtype), "r [n] -> r", dtypes=torch.int64
-    )
+    op = define("sum_in_float", lambda x: x.astype(np.float32).sum(1).astype(x.dtype), "r [n] -> r", dtypes=torch.int64)
     failure = failure_of(op, "values", reference=lambda x: x.sum(1))
     assert failure.case == "x int64[5, 17] wide"
 

@@ -24,9 +24,7 @@ def cases_at_zero(cases: Sequence[Case]) -> list[Case]:
     for case in cases:
         places = [i for i, flag in enumerate(differentiable(case)) if flag and case.tensors[i].bounds is None]
         for zeros in [*([place] for place in places), *([places] if len(places) > 1 else [])]:
-            tensors = [
-                replace(recipe, fill="zeros") if i in zeros else recipe for i, recipe in enumerate(case.tensors)
-            ]
+            tensors = [replace(recipe, fill="zeros") if i in zeros else recipe for i, recipe in enumerate(case.tensors)]
             at_zero.append(replace(case, tensors=tuple(tensors)))
     return at_zero
 
