@@ -1,12 +1,16 @@
 """examples/shipping: a package whose wheel brings a compiled op, found by its entry point."""
 
+import json
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from oneop._build.cache import cache_root
+from oneop.packaging import write_certificate
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
@@ -25,6 +29,8 @@ def test_wheel_brings_the_op(tmp_path):
     source = ROOT / "examples/shipping/fast_gelu"
     copy = tmp_path / "source"
     subprocess.run(["cp", "-r", str(source), str(copy)], check=True)
+    setup = copy / "setup.py"
+    setup.write_text(setup.read_text().replace('build_ops("fast_gelu")', 'build_ops("fast_gelu", certificate=True)'))
     command = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", ".", "-w", "dist"]
     made = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert made.returncode == 0, made.stderr
@@ -39,6 +45,9 @@ def test_wheel_brings_the_op(tmp_path):
     assert (installed / "oneop-stubs/py.typed").read_text() == "partial\n"
     assert "def fast_gelu(x: Tensor) -> Tensor:" in (installed / "oneop-stubs/ops.pyi").read_text()
     assert b"fast_gelu/fast_gelu.cpp" in (installed / "fast_gelu/fast_gelu.so").read_bytes()
+    certificate = json.loads((installed / "fast_gelu/fast_gelu.so.certificate.json").read_text())
+    assert certificate["ok"] and {entry["op"] for entry in certificate["ops"]} == {"fast_gelu"}
+    assert str(tmp_path) not in json.dumps(certificate["files"])
     env["PYTHONPATH"] = f"{installed}:{ROOT / 'src'}"
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
@@ -50,3 +59,30 @@ def test_wheel_brings_the_op(tmp_path):
         check_installed, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert checked.returncode == 0 and "  passed   reference" in checked.stdout, checked.stdout + checked.stderr
+    listed = subprocess.run(
+        [sys.executable, "-m", "oneop", "list", "--load", "fast_gelu", "--json", "--coverage"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert {entry["name"]: entry["certified"] for entry in json.loads(listed.stdout)}["fast_gelu"] is True
+
+
+def test_wheel_of_wrong_ops_is_not_built(tmp_path, monkeypatch):
+    package = tmp_path / "lib" / "shipped_wrong"
+    package.mkdir(parents=True)
+    (package / "shipped_wrong.so").write_bytes(b"")
+    (package / "__init__.py").write_text(
+        "import oneop\n"
+        "op = oneop.define('shipped_wrong(Tensor x) -> Tensor y', infer='elementwise', differentiable=False)\n"
+        "op.register_kernel('cpu')(lambda x: x * 3)\n"
+        "oneop.testing.reference('shipped_wrong')(lambda x: x * 2)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    with pytest.raises(RuntimeError, match="the ops of shipped_wrong get no certificate:") as caught:
+        write_certificate("shipped_wrong", package / "shipped_wrong.so")
+    assert "the result differs from the reference" in str(caught.value)
+    assert not list(package.glob("*.json"))

@@ -13,9 +13,11 @@ Python or torch.
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,12 @@ from typing import Any
 SUFFIXES = (".cpp", ".cc", ".cxx", ".cu")
 
 
-def build_ops(package: str, *, name: str | None = None, **options: Any) -> dict[str, type]:
+def build_ops(package: str, *, name: str | None = None, certificate: bool = False, **options: Any) -> dict[str, type]:
     """Return the setuptools commands that compile the sources in a package's folder to `<name>.so`, there.
 
-    `name` is by default the package's. `options` are those of `oneop.build`; `portable` is True unless it is given.
-    CUDA sources are left out where there is no nvcc.
+    `name` is by default the package's. With `certificate`, the ops are checked and the wheel brings what was found; a
+    wheel whose ops fail is not built. `options` are those of `oneop.build`; `portable` is True unless it is given. CUDA
+    sources are left out where there is no nvcc.
     """
     bdist_wheel: Any = importlib.import_module("setuptools.command.bdist_wheel").bdist_wheel
     build_py: Any = importlib.import_module("setuptools.command.build_py").build_py
@@ -45,6 +48,8 @@ def build_ops(package: str, *, name: str | None = None, **options: Any) -> dict[
             built = build_library(library_name, Path(self.get_package_dir(package)), **options)
             shutil.copyfile(built, target / f"{library_name}.so")
             write_stubs(built, Path(self.build_lib))
+            if certificate:
+                write_certificate(package, target / f"{library_name}.so")
 
     class PlatformWheel(bdist_wheel):  # type: ignore[misc]
         """A wheel for any Python 3 on this platform."""
@@ -80,3 +85,22 @@ def write_stubs(library: Path, folder: Path) -> None:
     if result.returncode != 0:
         reason = (result.stderr.strip() or f"status {result.returncode}").splitlines()[-1]
         warnings.warn(f"the wheel gets no type stubs: {library.name} could not be loaded: {reason}", stacklevel=2)
+
+
+def write_certificate(package: str, library: Path) -> None:
+    """Check the ops of a package that was built, and write their certificate beside its library.
+
+    Raises `RuntimeError` with the report if something fails; that needs torch and hypothesis.
+    """
+    from oneop.testing.certificate import SUFFIX
+
+    folder = library.resolve().parents[len(package.split("."))]
+    file = library.with_name(library.name + SUFFIX).resolve()
+    command = [sys.executable, "-m", "oneop", "check", "--load", package, "--certificate", str(file)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    with tempfile.TemporaryDirectory() as elsewhere:  # the check may leave files, which would go into the wheel
+        result = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        file.unlink(missing_ok=True)
+        text = "\n".join(line for line in (result.stdout + result.stderr).splitlines() if "  passed " not in line)
+        raise RuntimeError(f"the ops of {package} get no certificate:\n{text}")

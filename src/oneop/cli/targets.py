@@ -1,8 +1,9 @@
 """What a command works on: an op by its name, or a path that brings ops.
 
 A path is a C++ or CUDA source (built first), a shared object, a Python program, an op module, or a project: a folder
-with a pyproject.toml whose entry points `oneop.ops` name the modules that bring its ops. Beside such a module,
-`reference.py` may hold `@oneop.testing.reference` functions. Inside a project its ops are there by name.
+with a pyproject.toml whose entry points `oneop.ops` name the modules that bring its ops. The name of a package that can
+be imported stands for its ops too. Beside such a module, `reference.py` may hold `@oneop.testing.reference` functions.
+Inside a project its ops are there by name.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import runpy
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ def add_load(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="load this first: a source, library, program or folder",
+        help="load this first: a source, library, program, folder or package",
     )
 
 
@@ -122,8 +124,11 @@ def _source(name: str) -> Any:
 
 def _load(path: Path) -> list[str]:
     """Load it; return the ops of a library, and nothing for programs. Raises `ArgumentError` or `LoadError`."""
+    if _is_package(path):
+        import_with_reference(str(path))
+        return []
     if not path.exists():
-        raise ArgumentError(f"there is no file or folder {path}")
+        raise ArgumentError(f"there is no file or folder {path}, and no package of this name")
     is_module = path.is_dir() and any(path.glob(f"{path.name}_*"))
     if path.suffix not in (*CPP, ".so", ".py") and not is_project(path) and not is_module:
         raise ArgumentError(
@@ -137,6 +142,15 @@ def _load(path: Path) -> list[str]:
         raise LoadError(f"{path} could not be loaded\n  it ended the program: SystemExit({error.code!r})") from error
     except (ArgumentError, OpNotFoundError) as error:  # of the program: the command itself was used as it should be
         raise LoadError(f"{path} could not be loaded\n  {type(error).__name__}: {error}") from error
+
+
+def _is_package(path: Path) -> bool:
+    """Tell whether this is the name of something to import; a folder of this name is what would be imported."""
+    name = str(path)
+    if not all(part.isidentifier() for part in name.split(".")) or (path.exists() and not path.is_dir()):
+        return False
+    spec = find_spec(name.partition(".")[0])
+    return spec is not None and spec.origin is not None and (not path.exists() or (path / "__init__.py").is_file())
 
 
 def _load_kind(path: Path) -> list[str]:

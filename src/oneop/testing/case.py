@@ -166,7 +166,10 @@ def make_case(
 
 
 def _bounds(domain: Domain, choice: Choice, shapes: Sequence[tuple[int, ...]]) -> list[tuple[float, float] | None]:
-    """Return the bounds that the author gave, or that were found; integers beside floats may be indices, and stay below every size."""
+    """Return the bounds that the author gave, or that were found.
+
+    Integers beside floats may be indices, and stay below every size.
+    """
     subject = domain.subject
     names = [arg.name for arg, n in zip(subject.op.inputs, choice.counts, strict=True) for _ in range(n)]
     is_mixed = any(d.is_floating_point for d in choice.dtypes) and not all(d.is_floating_point for d in choice.dtypes)

@@ -15,6 +15,7 @@ import torch
 
 from oneop.errors import ArgumentError, MissingDependencyError
 from oneop.registry import list_ops
+from oneop.testing.accepted import with_accepted_values
 from oneop.testing.accuracy import NARROW
 from oneop.testing.case import Case
 from oneop.testing.domain.probe import Choice, Domain, find_domain
@@ -33,16 +34,15 @@ from oneop.testing.families import (
     layouts,
     leaks,
     memory,
-    order,
     placement,
     programs,
     repetition,
     sizes,
+    special,
     streams,
     transforms,
     values,
 )
-from oneop.testing.families.accepted import with_accepted_values
 from oneop.testing.families.context import Context, Family, skipped
 from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
 from oneop.testing.subject import Bounds, Hints, Subject, make_hints, name_of, subject_of
@@ -55,13 +55,13 @@ FAMILIES: dict[str, Family] = {
     "crashes": crashes.crashes,
     "memory": memory.memory,
     "inference": inference.inference,
-    "determinism": order.determinism,
+    "determinism": repetition.determinism,
     "kernels": agreement.kernels,
     "reference": agreement.reference,
     "values": values.values,
     "layouts": layouts.layouts,
     "sizes": sizes.sizes,
-    "special values": agreement.special_values,
+    "special values": special.special_values,
     "aliases": aliases.aliases,
     "environment": environment.environment,
     "leaks": leaks.leaks,

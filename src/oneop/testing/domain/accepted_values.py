@@ -69,12 +69,12 @@ def find_accepted(names: Mapping[str, bool], call: Callable[[Mapping[str, Bounds
 def _candidates(names: Mapping[str, bool]) -> list[dict[str, Bounds]]:
     """Return ranges for each input alone, then for all of them."""
     pairs = list(itertools.zip_longest(RANGES, INTEGER_RANGES, fillvalue=INTEGER_RANGES[-1]))
-    found = []
+    candidates = []
     for floats, integers in pairs:
         by_name = {name: integers if is_integer else floats for name, is_integer in names.items()}
         groups: Sequence[Sequence[str]] = [[name] for name in names] if len(names) > 1 else []
-        found += [{name: by_name[name] for name in group} for group in (*groups, list(names))]
-    return found
+        candidates += [{name: by_name[name] for name in group} for group in (*groups, list(names))]
+    return candidates
 
 
 def _said(error: Exception) -> str:

@@ -14,6 +14,7 @@ _WORD = re.compile(r'"([A-Za-z_][A-Za-z0-9_.-]{0,30})"')
 _ENVIRONMENT = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,})[\"']")
 _QUOTED = re.compile(r"[\"'`]([A-Za-z_][A-Za-z0-9_.-]{0,30})[\"'`]")
 _IS_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
+_BESIDE_ENVIRONMENT = re.compile(r"(?:getenv|environ)(.{0,200})", re.DOTALL)
 _ASKS_ENVIRONMENT = re.compile(r"getenv|environ")
 
 
@@ -26,6 +27,14 @@ def words_in_sources(op: OpDef) -> list[str]:
 def environment_variables(op: OpDef) -> list[str]:
     """Return what may be environment variables in the files of an op and its kernels: words in capital letters."""
     return list(dict.fromkeys(_search(op, _ENVIRONMENT)))[:8] if any(_search(op, _ASKS_ENVIRONMENT)) else []
+
+
+def environment_values(op: OpDef) -> list[str]:
+    """Return what code may compare environment variables with: strings of Python functions, and words beside getenv."""
+    words = [value for value in constants_in_code(op.name) if isinstance(value, str) and value.isprintable()]
+    for after in _search(op, _BESIDE_ENVIRONMENT):
+        words += _WORD.findall(after)
+    return [word for word in dict.fromkeys(words) if word and not word.isupper()][:16]
 
 
 def _search(op: OpDef, pattern: re.Pattern[str]) -> Iterable[str]:
@@ -76,19 +85,19 @@ def _functions_called(function: Callable[..., Any]) -> list[Any]:
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
         return []
-    found = []
+    functions = []
     modules = [value for name in code.co_names if isinstance(value := function.__globals__.get(name), ModuleType)]
     for name in code.co_names:
         own = function.__globals__.get(name)
         if callable(own):
-            found.append(own)
+            functions.append(own)
         for module in modules:
             inner = getattr(module, name, None)
             if isinstance(inner, ModuleType) and inner not in modules:
                 modules.append(inner)  # co_names has the names of `torch.nn.functional.pad` in this order
             elif callable(inner):
-                found.append(inner)
-    return found
+                functions.append(inner)
+    return functions
 
 
 def _collect(function: Any, constants: dict[str | int, None], seen: set[int]) -> None:

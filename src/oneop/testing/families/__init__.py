@@ -4,7 +4,6 @@ inference.py   inference against results: fake tensors, repeated answers
 memory.py      red zones
 agreement.py   kernels against each other, against the reference, on special values
 repetition.py  determinism, threads
-order.py       determinism of calls that follow each other
 layouts.py     strides, and sizes that are zero, odd or large
 gradients.py   first and second order, eager and graph
 gradient_variants.py, gradient_at_zero.py  gradients asked for in other ways, and at zero

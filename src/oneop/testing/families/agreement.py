@@ -14,7 +14,7 @@ from oneop.testing.accuracy import LOW, NARROW, Bound, Statistics, bounds_of, wi
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, assert_same_kind, describe, difference, largest_value
 from oneop.testing.explore import Broken, NotForThis, ReferenceRefuses, first_lines
-from oneop.testing.families.context import Context, skipped, template_cases, together, usual_cases
+from oneop.testing.families.context import Context, skipped, template_cases, together
 from oneop.testing.report import FAILED, PASSED, Failure, Outcome
 from oneop.testing.values import UNUSUAL_FILLS
 
@@ -54,36 +54,6 @@ def reference(context: Context) -> Outcome:
         return replace(outcome, note=outcome.note or f"the reference refuses calls that the op takes: {text}")
     message = f"the reference refuses all calls that the op takes: {text}"
     return Outcome(family="reference", status=FAILED, failure=Failure(message=message, case=case, reproduce=()))
-
-
-def special_values(context: Context) -> Outcome:
-    """NaN, infinities and zeros come out as in the reference, or at least alike from all kernels."""
-
-    def holds(case: Case) -> None:
-        if not any(tensor.dtype.is_floating_point for tensor in case.tensors):
-            raise NotForThis
-        case.run(case.make())
-        if context.subject.hints.reference is not None:
-            reference_agrees(context, case)
-            zeros_agree(context, case)
-        else:
-            kernels_agree(context, case)
-
-    outcome = context.explore("special values", Restriction(fills=("special",), sizes=(5, 1, 8, 17)), holds)
-    if context.subject.hints.reference is not None and outcome.status == PASSED:
-        equal = [case.like(fill=fill) for case in usual_cases(context, (5,)) for fill in ("zeros", "equal", "lowest")]
-        more = context.run("special values", equal, lambda case: _floats_agree(context, case))
-        return more if more.failure else replace(outcome, cases=outcome.cases + more.cases)
-    return outcome if outcome.cases or outcome.failure else skipped("special values", "nothing to compare with")
-
-
-def _floats_agree(context: Context, case: Case) -> None:
-    """Compare with the reference where all values are equal; of ties any place is right, so only floating results."""
-    if case.subject.hints.values or not all(tensor.dtype.is_floating_point for tensor in case.tensors):
-        raise NotForThis
-    if not all(result.is_floating_point() for result in case.run(case.make())):
-        raise NotForThis
-    reference_agrees(context, case)
 
 
 def results_of_kernel(case: Case, index: int, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -260,40 +230,6 @@ def reduction_length(context: Context, case: Case) -> int:
     if context.subject.infer_kind() in ("elementwise", "broadcast"):
         return 1
     return max((size for recipe in case.tensors for size in recipe.shape), default=1)
-
-
-def zeros_agree(context: Context, case: Case) -> None:
-    """Zeros have the sign of the limit that the reference has there. Raises `Broken`.
-
-    Where an input is -0.0 or 0.0, the reference also runs on a small number of that sign. Only where its result has the
-    sign of its zero does that sign mean something: `max(x, 0)` may give either for -0.0.
-    """
-    tensors = case.make()
-    wide = [widened(tensor) for tensor in tensors]
-    beside = [
-        torch.where(tensor == 0, torch.copysign(torch.full_like(tensor, 1e-30), tensor), tensor)
-        if tensor.is_floating_point()
-        else tensor
-        for tensor in (widened(tensor) for tensor in tensors)
-    ]
-    try:
-        expected, limit = call_reference(case, wide), call_reference(case, beside)
-    except Exception:
-        raise NotForThis from None
-    for name, zero, near, result in zip(context.output_names(), expected, limit, case.run(tensors), strict=False):
-        if not zero.is_floating_point() or not result.is_floating_point():
-            continue
-        if zero.shape != result.shape or zero.shape != near.shape:
-            continue  # of sizes that depend on data
-        means_something = (zero == 0) & (near != 0) & near.isfinite() & (zero.signbit() == near.signbit())
-        wrong = means_something & (result == 0) & (result.signbit() != zero.signbit())
-        if bool(wrong.any()):
-            place = int(wrong.flatten().nonzero()[0])
-            sign = "-0.0" if bool(zero.flatten()[place].signbit()) else "0.0"
-            raise Broken(
-                f"a zero has the wrong sign: element {place} of {name} is {float(result.flatten()[place])}, "
-                f"expected {sign}, the limit from that side"
-            )
 
 
 def call_reference(case: Case, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -9,8 +9,9 @@ import torch
 
 from oneop.testing.accuracy import Statistics
 from oneop.testing.case import Case, Restriction, is_taken, make_case, strategy_of
+from oneop.testing.compare import same_bits
 from oneop.testing.domain.probe import Domain, usual_attrs
-from oneop.testing.explore import Exploration, Property, explore, run_all
+from oneop.testing.explore import Broken, Exploration, Property, explore, run_all
 from oneop.testing.report import FAILED, PARTIAL, PASSED, SKIPPED, Failure, Outcome, lines_for
 from oneop.testing.subject import Subject
 
@@ -120,6 +121,17 @@ def together(outcome: Outcome, more: Outcome) -> Outcome:
         return more
     status = PARTIAL if PARTIAL in (outcome.status, more.status) else outcome.status
     return replace(outcome, status=status, cases=outcome.cases + more.cases, note=outcome.note or more.note)
+
+
+def run_and_compare_inputs(case: Case, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Run a call and return its results. Raises `Broken` where an input changes that the op does not declare."""
+    before = [tensor.clone() for tensor in tensors]
+    results = case.run(tensors)
+    may_change = {id(tensor) for tensor in case.changed(tensors)}
+    for name, old, tensor in zip(case.names(), before, tensors, strict=True):
+        if id(tensor) not in may_change and not same_bits(old, tensor):
+            raise Broken(f'the call changes its input "{name}", which the op does not declare as changed in place')
+    return results
 
 
 def skipped(family: str, note: str) -> Outcome:

@@ -68,8 +68,8 @@ _LAYOUTS = {
 def _weights(result: torch.Tensor, layout: str) -> torch.Tensor:
     """Return a gradient of an output in some layout: all ones, alike in each row, or all different."""
     if layout in ("ones", "expanded"):
-        one = torch.ones((), dtype=result.dtype, device=result.device)
-        return one.expand(result.shape) if layout == "expanded" else one.expand(result.shape).contiguous()
+        ones = torch.ones((), dtype=result.dtype, device=result.device).expand(result.shape)
+        return ones if layout == "expanded" else ones.contiguous()
     numbers = torch.linspace(0.5, 1.5, result.numel(), dtype=torch.float64).view(result.shape)
     weights = numbers.to(result.dtype).to(result.device)
     if "rows" in layout and result.ndim:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import mmap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,12 @@ from oneop.testing.explore import Broken
 from oneop.testing.families.context import Context, skipped, usual_cases
 from oneop.testing.report import Outcome
 
-#: Calls before the first measurement, and calls between two: each time as many as all before, so that memory that grows
-#: by doubling grows in each of them.
-WARM_UP, CALLS = 60, (60, 120, 240, 480)
+#: Calls before the first measurement, and those in which open files and mapped pages are counted: a process may have a
+#: thousand open files.
+WARM_UP, FEW = 60, 840
+#: Calls in a window. Each window has twice as many as all before it, so that memory that grows by doubling grows in
+#: each, also where the op was called before. The last two windows count; a slow op has fewer.
+CALLS, SECONDS = (1800, 5400, 16200), 0.4
 #: Growth by less than this at each call is the interpreter's.
 LEAST_BYTES = 16
 
@@ -42,23 +46,26 @@ def leaks(context: Context) -> Outcome:
                     call()
             return in_use()
 
-        def growth() -> int:
-            """Return the least growth of a window, in bytes for each call."""
-            kept = []
+        def growth() -> tuple[int, int]:
+            """Return the least growth of the last windows, in bytes for each call, and how many calls were made."""
+            kept, total = [few_bytes], FEW
             before = in_use()
             for count in CALLS:
+                if time.monotonic() > ends:
+                    break
                 after = run(count)
                 kept.append((after - before) // count)
-                before = after
-            return min(kept)
+                before, total = after, total + count
+            return min(kept[-2:]), total
 
-        run(WARM_UP)
+        before, ends = run(WARM_UP), time.monotonic() + SECONDS
         files, pages = _open_files(), _mapped_bytes()
-        bytes_of_calls, total = growth(), sum(CALLS)
-        if _open_files() - files >= total:
+        few_bytes = (run(FEW) - before) // FEW
+        if _open_files() - files >= FEW:
             raise Broken("each call keeps a file open")
-        if bytes_of_calls < LEAST_BYTES and (_mapped_bytes() - pages) // total >= mmap.PAGESIZE:
+        if few_bytes < LEAST_BYTES and (_mapped_bytes() - pages) // FEW >= mmap.PAGESIZE:
             raise Broken("each call keeps memory that it has mapped")
+        bytes_of_calls, total = growth()
         if bytes_of_calls < LEAST_BYTES:
             return
         gc.collect()  # slow, so only where something grows

@@ -8,13 +8,14 @@ from oneop.errors import KernelNotFoundError
 from oneop.testing.case import Case, Restriction
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.context import Context, failed, skipped, usual_cases
-from oneop.testing.families.unmapped import beside_unmapped
-from oneop.testing.memory.guards import LATE_SECONDS, run_guarded
+from oneop.testing.families.unmapped import beside_unmapped, on_locked_inputs
+from oneop.testing.memory.guards import run_guarded
+from oneop.testing.memory.late import first_late_write
 from oneop.testing.report import FAILED, Outcome, arguments_text
 from oneop.testing.values import LAYOUTS
 
-#: Sizes of axes beside unmapped memory: vectors of all widths have a rest.
-FLUSH_SIZES = (1, 3, 8, 13, 17, 33, 67)
+#: Sizes of axes beside unmapped memory: vectors of all widths have a rest, and loops over blocks have whole ones.
+FLUSH_SIZES = (1, 3, 8, 13, 17, 33, 67, 1024, 2051)
 
 
 def memory(context: Context) -> Outcome:
@@ -22,28 +23,27 @@ def memory(context: Context) -> Outcome:
     device = context.domain.device
     if not context.subject.kernels(device):
         return skipped("memory", f"no kernel for {device}")
+    cases = [context.repeat] if context.repeat is not None else usual_cases(context, FLUSH_SIZES)
+    late = first_late_write((case, index) for case in cases[::4] for index, _ in case.subject.kernels(device))
+    if late is not None:
+        where = f"the kernel at {context.subject.op.kernels[late[1]].source}"
+        message = f"{where} writes to memory after it has returned, from another thread or stream"
+        return failed("memory", message, late[0])
     layouts = LAYOUTS if context.subject.op.non_contiguous else ("contiguous",)
     sizes = (2, 1, 3, 5, 8, 17, 33)
     outcome = context.explore("memory", Restriction(sizes=sizes, layouts=layouts), lambda case: memory_holds(case))
     if outcome.status == FAILED:
         return outcome
-    cases = [context.repeat] if context.repeat is not None else usual_cases(context, FLUSH_SIZES)
-    for case in cases[:: len(FLUSH_SIZES)]:
-        try:
-            memory_holds(case, watch=LATE_SECONDS)
-        except NotForThis:
-            continue
-        except Broken as broken:
-            return failed("memory", broken.message, case, broken.lines)
-    return beside_unmapped(cases) or replace(outcome, cases=outcome.cases + len(cases))
+    failure = beside_unmapped(cases) or on_locked_inputs(cases)
+    return failure or replace(outcome, cases=outcome.cases + len(cases))
 
 
-def memory_holds(case: Case, *, watch: float = 0.0) -> None:
+def memory_holds(case: Case) -> None:
     """Run every kernel that takes the call between guards. Raises `Broken`."""
     ran = 0
     for index, _ in case.subject.kernels(case.device):
         try:
-            run_guarded(case.subject, index, case.group(case.make()), case.attributes, watch=watch)
+            run_guarded(case.subject, index, case.group(case.make()), case.attributes)
         except KernelNotFoundError:
             continue
         except Broken as broken:

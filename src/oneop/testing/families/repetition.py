@@ -21,8 +21,10 @@ from oneop.testing.compare import assert_same, same_bits
 from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.agreement import results_of_kernel
-from oneop.testing.families.context import Context, skipped
+from oneop.testing.families.context import Context, run_and_compare_inputs, skipped, usual_cases
 from oneop.testing.families.sizes import large_shapes
+from oneop.testing.memory.guards import bytes_of
+from oneop.testing.memory.isolation import bytes_in_child
 from oneop.testing.report import Outcome
 
 THREADS, ROUNDS, ELEMENTS = 4, 4, 300_000
@@ -30,6 +32,8 @@ THREADS, ROUNDS, ELEMENTS = 4, 4, 300_000
 #: few milliseconds or because another one wakes up. So each thread calls again and again until the process has used so
 #: many seconds of processor time, pauses for a short time between some calls, and never waits for another thread.
 SECONDS, PAUSES = 0.6, (0.0, 0.0001, 0.0003)
+#: How long a large call is repeated, and how often.
+RACE_SECONDS, _MOST_ROUNDS = 0.3, 50
 
 
 def determinism(context: Context) -> Outcome:
@@ -58,6 +62,9 @@ def determinism(context: Context) -> Outcome:
     outcome = context.explore("determinism", Restriction(), holds)
     if outcome.failure is not None or not outcome.cases:
         return outcome
+    past = context.run("determinism", usual_cases(context, (13,)), lambda case: _has_no_past(case))
+    if past.failure:
+        return past
     with several_threads():
         more = context.run("determinism", _large_cases(context), holds)
     return more if more.failure else replace(outcome, cases=outcome.cases + more.cases)
@@ -83,7 +90,10 @@ def _run_kernel(case: Case, index: int) -> list[torch.Tensor]:
 def _repeats(context: Context, case: Case, run: Callable[[Case], list[torch.Tensor]]) -> None:
     first = [result.clone() for result in run(case)]
     run(case.like(seed=7))
-    for _ in range(2):
+    # Threads inside a kernel that share one core meet rarely: see SECONDS.
+    rounds, until = 0, time.process_time() + (RACE_SECONDS if case.size[0] >= ELEMENTS else 0)
+    while rounds < 2 or (rounds < _MOST_ROUNDS and time.process_time() < until):
+        rounds += 1
         assert_same(first, run(case), "the same call gives another result when repeated", context.output_names())
 
 
@@ -102,16 +112,57 @@ def _looks_at_values(context: Context, case: Case) -> None:
     tensors, others = case.make(), case.like(seed=7).make()
     if any(0 in tensor.stride() for tensor in tensors):
         return
-    case.run(tensors)
-    for tensor, other in zip(tensors, others, strict=True):
-        tensor.copy_(other)
-    what = "tensors whose values were changed in place give another result than new ones with these values"
-    assert_same(case.run(others), case.run(tensors), what, context.output_names())
-    for tensor in tensors:  # the same sum, first and last value, in another order
-        flat = tensor.reshape(-1)
-        if len(flat) > 3 and tensor.is_contiguous():
-            flat[1:3] = flat[1:3].flip(0)
-    assert_same(case.run([t.clone() for t in tensors]), case.run(tensors), what, context.output_names())
+
+    def change(make_other: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
+        """Change the values of tensors that the op was called on a moment ago, and call it on them again at once."""
+        run_and_compare_inputs(case, tensors)
+        for tensor, other in zip(tensors, others, strict=True):
+            tensor.copy_(make_other(tensor, other))
+        results = [result.clone() for result in case.run(tensors)]
+        what = "tensors whose values were changed in place give another result than new ones with these values"
+        assert_same(case.run([tensor.clone() for tensor in tensors]), results, what, context.output_names())
+
+    change(lambda _, other: other)
+    change(lambda tensor, _: inside_turned(tensor))
+    change(lambda tensor, other: _with_ends_of(other.roll(1), tensor))
+
+
+def _has_no_past(case: Case) -> None:
+    """A call gives the same bits after one that a cache by sums or extremes would take for the same call."""
+    if case.device != "cpu":
+        raise NotForThis  # a process that uses CUDA cannot be forked
+    first = case.like(seed=23)  # nobody has called the op on these values
+
+    def run(tensors: list[torch.Tensor]) -> bytes:
+        return b"".join(bytes_of(result).numpy().tobytes() for result in case.run(tensors))
+
+    def run_after() -> bytes:
+        case.run([inside_turned(tensor) for tensor in first.make()])
+        return run(first.make())
+
+    alone = bytes_in_child(lambda: run(first.make()))
+    if alone is None or bytes_in_child(lambda: run(first.make())) != alone:
+        raise NotForThis
+    after = bytes_in_child(run_after)
+    if after is not None and after != alone:
+        raise Broken(
+            "the call gives another result after a call on the same values in another order; "
+            "a kernel takes the two for one"
+        )
+
+
+def inside_turned(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the same values in another order: sums, extremes, and the first and last value stay."""
+    flat = tensor.flatten().clone()
+    flat[1:-1] = flat[1:-1].flip(0)
+    return flat.view(tensor.shape)
+
+
+def _with_ends_of(values: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    flat = values.flatten().clone()
+    if len(flat):
+        flat[0], flat[-1] = ends.flatten()[0], ends.flatten()[-1]
+    return flat.view(values.shape)
 
 
 def threads(context: Context) -> Outcome:

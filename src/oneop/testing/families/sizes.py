@@ -14,7 +14,7 @@ from oneop.testing.domain.probe import Choice, usual_attrs
 from oneop.testing.domain.templates import Shape, Template
 from oneop.testing.explore import Broken, NotForThis, run_all
 from oneop.testing.families.agreement import kernels_agree, reference_agrees
-from oneop.testing.families.context import Context, outcome_of
+from oneop.testing.families.context import Context, outcome_of, run_and_compare_inputs
 from oneop.testing.families.memory import memory_holds
 from oneop.testing.report import Outcome
 
@@ -75,7 +75,7 @@ def _holds(context: Context, case: Case) -> None:
 
 
 def _runs(case: Case) -> None:
-    case.run(case.make())
+    run_and_compare_inputs(case, case.make())
 
 
 def _smaller(context: Context, case: Case, broken: Broken) -> tuple[Case, Broken]:

@@ -6,14 +6,14 @@ work with the device, so that child is a new process.
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 
 from oneop.testing.case import Case
 from oneop.testing.families.context import failed
 from oneop.testing.memory.cuda_child import first_cuda_death
-from oneop.testing.memory.guards import FlushCall, make_buffer, name_buffers, run_in_buffers
+from oneop.testing.memory.flush import FlushCall, LockedCall
+from oneop.testing.memory.guards import make_buffer, name_buffers, run_in_buffers
 from oneop.testing.memory.isolation import Death, first_death
-from oneop.testing.memory.unmapped import make_flush
 from oneop.testing.report import Outcome
 
 
@@ -38,12 +38,32 @@ def beside_unmapped(cases: list[Case]) -> Outcome | None:
     return failed("memory", message, call.case)
 
 
-def _first_death(calls: list[FlushCall]) -> Death | None:
+def on_locked_inputs(cases: list[Case]) -> Outcome | None:
+    """Run the kernels on inputs that cannot be written; return the failure, if any."""
+    calls = [
+        LockedCall(case, index)
+        for case in cases
+        if case.device == "cpu" and any(not arg.is_mutable for arg in case.subject.op.inputs)
+        for index, _ in case.subject.kernels("cpu")
+    ]
+    death = first_death([call.run for call in calls])
+    if death is None or death.how not in ("SIGSEGV", "SIGBUS"):
+        return None  # what else ends a process is told of by others
+    call = calls[death.place]
+    for place, name in enumerate(_buffer_names(call)):
+        if first_death([LockedCall(call.case, call.kernel, place).run]) is not None:
+            where = f"the kernel at {call.case.subject.op.kernels[call.kernel].source}"
+            message = f"{where} writes to {name}, which the op does not declare as changed, and puts it back"
+            return failed("memory", message, call.case)
+    return None
+
+
+def _first_death(calls: Sequence[FlushCall]) -> Death | None:
     if not calls:
         return None
     if calls[0].case.device == "cuda":
         return first_cuda_death(calls)
-    return first_death([functools.partial(call.run, make_flush) for call in calls])
+    return first_death([call.run for call in calls])
 
 
 def _culprit(call: FlushCall) -> str:
@@ -54,7 +74,7 @@ def _culprit(call: FlushCall) -> str:
     return "its buffers"
 
 
-def _buffer_names(call: FlushCall) -> list[str]:
+def _buffer_names(call: FlushCall | LockedCall) -> list[str]:
     """Return names of the buffers in the order in which they are made."""
     case = call.case
     _, buffers, _ = run_in_buffers(
@@ -62,7 +82,7 @@ def _buffer_names(call: FlushCall) -> list[str]:
         call.kernel,
         case.group(case.make()),
         case.attributes,
-        lambda like, copy: make_buffer(like, 0xFF, copy=copy, device=case.device),
+        lambda like, use: make_buffer(like, 0xFF, copy=use.has_values, device=case.device),
     )
     names = {id(buffer): name for name, buffer in name_buffers(case.subject, buffers)}
     return [names[id(buffer)] for buffer in (*(entry[2] for entry in buffers.inputs), *buffers.outputs, buffers.tmp)]

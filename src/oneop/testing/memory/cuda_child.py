@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from oneop.testing.loading import loading_lines
-from oneop.testing.memory.guards import FlushCall
+from oneop.testing.memory.flush import FlushCall
 from oneop.testing.memory.isolation import Death
 from oneop.testing.report import repeat_arguments
 

@@ -8,8 +8,8 @@ call returned was written by a thread that the kernel left behind.
 
 from __future__ import annotations
 
+import enum
 import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from oneop.runtime.core import core
-from oneop.testing.case import Case
 from oneop.testing.compare import number
 from oneop.testing.explore import Broken
-from oneop.testing.memory.unmapped import MakeFlush, make_flush
 from oneop.testing.subject import Hints, Subject, subject_of
 
 if TYPE_CHECKING:
@@ -30,8 +28,7 @@ GUARD = 4096  # bytes on each side; a multiple of every alignment
 #: Two bytes that no kernel can know, and NaN in every floating dtype.
 PATTERNS = (random.randrange(0x11, 0x7F), random.randrange(0x81, 0xFF), 0xFF)
 #: How long memory is watched after a call returned.
-LATE_SECONDS = 0.05
-_FAR = 2048  # bytes
+LATE_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -54,36 +51,25 @@ class Buffer:
 
 def make_buffer(like: torch.Tensor, pattern: int, *, copy: bool, device: str = "cpu") -> Buffer:
     """Return a buffer for a tensor of the same shape, dtype and strides, with its values if `copy`."""
-    span = _span(like)
+    span = span_of(like)
     size = span * like.element_size()
     padded = -(-size // 16) * 16  # views of a dtype must begin at a multiple of its size
     raw = torch.full((GUARD + padded + GUARD,), pattern, dtype=torch.uint8, device=device)
     raw = raw[: GUARD + size + GUARD]
-    return Buffer(raw, _tensor_on(raw[GUARD : GUARD + size], like, span, copy=copy), pattern)
+    return Buffer(raw, tensor_on(raw[GUARD : GUARD + size], like, span, copy=copy), pattern)
 
 
-def _span(like: torch.Tensor) -> int:
+def span_of(like: torch.Tensor) -> int:
+    """Return how many elements of memory a tensor reaches over."""
     return 0 if like.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(like.shape, like.stride(), strict=True))
 
 
-def _tensor_on(memory: torch.Tensor, like: torch.Tensor, span: int, *, copy: bool) -> torch.Tensor:
+def tensor_on(memory: torch.Tensor, like: torch.Tensor, span: int, *, copy: bool) -> torch.Tensor:
     """Return a tensor on these bytes of the same shape, dtype and strides, with its values if `copy`."""
     inside = memory.view(like.dtype)
     if copy and span:
         inside.copy_(torch.as_strided(like, (span,), (1,), like.storage_offset()))
     return inside.as_strided(like.shape, like.stride(), inside.storage_offset()) if span else inside.view(like.shape)
-
-
-def make_flush_buffer(
-    like: torch.Tensor, pattern: int, *, copy: bool, at_end: bool, slack: int = 0, make: MakeFlush = make_flush
-) -> Buffer:
-    """Return a buffer that lies directly before or behind memory that is not there, or `slack` bytes away from it."""
-    span = _span(like)
-    size = span * like.element_size()
-    memory = make(size + slack, at_end=at_end)
-    memory.fill_(pattern)
-    raw = memory[:size] if at_end else memory[slack:]
-    return Buffer(raw, _tensor_on(raw, like, span, copy=copy), pattern)
 
 
 def device_of(inputs: Sequence[Any]) -> str:
@@ -92,7 +78,20 @@ def device_of(inputs: Sequence[Any]) -> str:
     return next((tensor.device.type for tensor in flat if isinstance(tensor, torch.Tensor)), "cpu")
 
 
-MakeBuffer = Callable[[torch.Tensor, bool], Buffer]
+class Use(enum.Enum):
+    """What a kernel may do with a buffer."""
+
+    READ = "an input"
+    CHANGE = "an input that the op declares as changed"
+    WRITE = "an output, or scratch memory"
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the buffer begins with the values of the caller's tensor."""
+        return self is not Use.WRITE
+
+
+MakeBuffer = Callable[[torch.Tensor, Use], Buffer]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,43 +111,35 @@ class GuardedRun:
     changed: tuple[torch.Tensor, ...]
 
 
-def run_guarded(
-    subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], *, watch: float = 0.0
-) -> list[torch.Tensor]:
+def run_guarded(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor]:
     """Run the kernel at this place of the op's list, where its inputs are, and return its outputs.
 
-    `inputs` has one entry for each input argument. Memory is watched for `watch` seconds after the call. Raises
-    `Broken` if the kernel writes or reads what it must not.
+    `inputs` has one entry for each input argument. Raises `Broken` if the kernel writes or reads what it must not.
     """
     first, second, third = PATTERNS
-    runs = [_run_once(subject, kernel, inputs, attrs, pattern, watch) for pattern in PATTERNS]
-    runs += [_run_once(subject, kernel, inputs, attrs, pattern, 0.0) for pattern in PATTERNS]
+    runs = [_run_once(subject, kernel, inputs, attrs, pattern) for pattern in (*PATTERNS, *PATTERNS)]
     where = f"the kernel at {subject.op.kernels[kernel].source}"
     names = [arg.name for arg in subject.op.outputs] or ["result"]
     for place, results in enumerate(zip(*(run.outputs for run in runs), strict=True) if not subject.is_random else ()):
         name = names[min(place, len(names) - 1)]
-        if not all(torch.equal(_bytes(a), _bytes(b)) for a, b in zip(results[:3], results[3:], strict=True)):
+        if not all(torch.equal(bytes_of(a), bytes_of(b)) for a, b in zip(results[:3], results[3:], strict=True)):
             continue  # not deterministic, which is another check's business
         _check_written(where, name, results[0], results[1], (first, second))
         _check_written(where, name, results[0], results[2], (first, third))
     return list(runs[0].outputs) + list(runs[0].changed)
 
 
-def _run_once(
-    subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], pattern: int, watch: float
-) -> GuardedRun:
+def _run_once(subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], pattern: int) -> GuardedRun:
     device = device_of(inputs)
     if device != "cpu":
         _empty_caches()
     results, buffers, overrun = run_in_buffers(
-        subject, kernel, inputs, attrs, lambda like, copy: make_buffer(like, pattern, copy=copy, device=device)
+        subject, kernel, inputs, attrs, lambda like, use: make_buffer(like, pattern, copy=use.has_values, device=device)
     )
     if device != "cpu":
         torch.cuda.current_stream().synchronize()  # and no other stream: a kernel must not need that
     where = f"the kernel at {subject.op.kernels[kernel].source}"
     _check_guards(subject, where, buffers, overrun)
-    if watch:
-        _check_late_writes(where, buffers, results, watch)
     changed = tuple(buffer.tensor for _, is_mutable, buffer, _ in buffers.inputs if is_mutable)
     return GuardedRun(outputs=tuple(results), changed=changed)
 
@@ -162,7 +153,7 @@ def _empty_caches() -> None:
 def run_in_buffers(
     subject: Subject, kernel: int, inputs: Sequence[Any], attrs: dict[str, Any], make: MakeBuffer
 ) -> tuple[list[torch.Tensor], Buffers, list[tuple[int, int]]]:
-    """Run a kernel on buffers that `make(like, copy)` makes; return results, buffers and scratch it wrote beside."""
+    """Run a kernel on buffers that `make(like, use)` makes; return results, buffers and scratch it wrote beside."""
     any_strides = subject.op.non_contiguous
     placed: list[tuple[str, bool, Buffer, torch.Tensor]] = []
 
@@ -171,50 +162,17 @@ def run_in_buffers(
             return [place(element, f"{name}[{i}]", is_mutable) for i, element in enumerate(value)]
         if not isinstance(value, torch.Tensor):
             return value
-        buffer = make(value.detach() if any_strides else value.detach().contiguous(), True)
+        use = Use.CHANGE if is_mutable else Use.READ
+        buffer = make(value.detach() if any_strides else value.detach().contiguous(), use)
         placed.append((name, is_mutable, buffer, buffer.raw.clone()))
         return buffer.tensor
 
     arguments = [place(value, arg.name, arg.is_mutable) for arg, value in zip(subject.op.inputs, inputs, strict=True)]
     run = core().KernelRun(subject.name, kernel, subject.torch_args(arguments, attrs))
-    outputs = [make(torch.empty(shape, dtype=dtype, device="meta"), False) for shape, dtype in run.outputs]
-    tmp = make(torch.empty(run.tmp_bytes, dtype=torch.uint8, device="meta"), False)
+    outputs = [make(torch.empty(shape, dtype=dtype, device="meta"), Use.WRITE) for shape, dtype in run.outputs]
+    tmp = make(torch.empty(run.tmp_bytes, dtype=torch.uint8, device="meta"), Use.WRITE)
     results = run.run([buffer.tensor for buffer in outputs], tmp.tensor)
     return results, Buffers(inputs=tuple(placed), outputs=tuple(outputs), tmp=tmp), run.overrun
-
-
-@dataclass(frozen=True)
-class FlushCall:
-    """A kernel on buffers beside unmapped memory, or with the `only`-th buffer there and the others far from it."""
-
-    case: Case
-    kernel: int
-    at_end: bool
-    only: int | None = None
-
-    def run(self, make: MakeFlush) -> None:
-        """Run it. An access beside a buffer is the end of the process, or of its work with the device."""
-        made = 0
-
-        def place(like: torch.Tensor, copy: bool) -> Buffer:
-            nonlocal made
-            number, made = made, made + 1
-            slack = 0 if self.only is None or self.only == number else _FAR
-            return make_flush_buffer(like, 0xFF, copy=copy, at_end=self.at_end, slack=slack, make=make)
-
-        case = self.case
-        run_in_buffers(case.subject, self.kernel, case.group(case.make()), case.attributes, place)
-
-
-def _check_late_writes(where: str, buffers: Buffers, results: Sequence[torch.Tensor], watch: float) -> None:
-    tensors = [buffer.raw for _, _, buffer, _ in buffers.inputs]
-    tensors += [buffer.raw for buffer in (*buffers.outputs, buffers.tmp)] + [*results]
-    before = [_bytes(tensor).clone() for tensor in tensors]
-    time.sleep(watch)
-    if any(tensor.is_cuda for tensor in tensors):
-        torch.cuda.synchronize()
-    if not all(torch.equal(old, _bytes(new)) for old, new in zip(before, tensors, strict=True)):
-        raise Broken(f"{where} writes to memory after it has returned, from another thread or stream")
 
 
 def _check_guards(subject: Subject, where: str, buffers: Buffers, overrun: Sequence[tuple[int, int]]) -> None:
@@ -242,7 +200,7 @@ def name_buffers(subject: Subject, buffers: Buffers) -> list[tuple[str, Buffer]]
 
 def _check_written(where: str, name: str, first: torch.Tensor, second: torch.Tensor, patterns: tuple[int, int]) -> None:
     """Compare the results of two runs over different patterns."""
-    before, other = _bytes(first), _bytes(second)
+    before, other = bytes_of(first), bytes_of(second)
     if torch.equal(before, other):
         return
     size = first.element_size()
@@ -261,7 +219,8 @@ def _check_written(where: str, name: str, first: torch.Tensor, second: torch.Ten
     )
 
 
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the values of a tensor as bytes."""
     return tensor.detach().contiguous().flatten().view(torch.uint8)
 
 

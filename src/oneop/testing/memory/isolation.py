@@ -33,6 +33,48 @@ def first_death(calls: Sequence[Callable[[], object]], *, seconds: float | None 
     """Run the calls one after the other in a child; return the first that ends it. What they raise is left alone."""
     if not calls:
         return None
+
+    def run(writer: int) -> None:
+        for call in calls:
+            os.write(writer, b".")
+            with contextlib.suppress(Exception):
+                call()
+        os.write(writer, b"!")
+
+    reader, child = _fork(run)
+    try:
+        return _watch(child, reader, SECONDS if seconds is None else seconds)
+    finally:
+        os.close(reader)
+
+
+def bytes_in_child(function: Callable[[], bytes], *, seconds: float | None = None) -> bytes | None:
+    """Return what the function returns in a child, whose past is that of this process; None if that cannot be had."""
+
+    def call(writer: int) -> None:
+        answer = function()
+        for start in range(0, len(answer), 4096):
+            os.write(writer, answer[start : start + 4096])
+        os.write(writer, b"!")
+
+    reader, child = _fork(call)
+    ends = time.monotonic() + (SECONDS if seconds is None else seconds)
+    answer = b""
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    while poll.poll(max(ends - time.monotonic(), 0.0) * 1000):
+        notes = os.read(reader, 1 << 16)
+        if not notes:
+            break
+        answer += notes
+    os.close(reader)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return answer[:-1] if answer.endswith(b"!") else None
+
+
+def _fork(work: Callable[[int], None]) -> tuple[int, int]:
+    """Start a child that does this work, with the writing end of a pipe; return the reading end and the child."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -40,16 +82,13 @@ def first_death(calls: Sequence[Callable[[], object]], *, seconds: float | None 
         warnings.simplefilter("ignore")  # other threads are not needed in the child
         child = os.fork()
     if child == 0:
-        _run_and_exit(calls, reader, writer)
+        _work_and_exit(work, reader, writer)
     os.close(writer)
-    try:
-        return _watch(child, reader, SECONDS if seconds is None else seconds)
-    finally:
-        os.close(reader)
+    return reader, child
 
 
-def _run_and_exit(calls: Sequence[Callable[[], object]], reader: int, writer: int) -> None:
-    """Be the child: note each call before it runs, and leave without what a process does at its end."""
+def _work_and_exit(work: Callable[[int], None], reader: int, writer: int) -> None:
+    """Be the child, and leave without what a process does at its end."""
     try:
         import resource
 
@@ -63,11 +102,7 @@ def _run_and_exit(calls: Sequence[Callable[[], object]], reader: int, writer: in
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 2)  # what a dying program says; the parent says it better
         torch.set_num_threads(1)
-        for call in calls:
-            os.write(writer, b".")
-            with contextlib.suppress(Exception):
-                call()
-        os.write(writer, b"!")
+        work(writer)
     finally:
         os._exit(0)
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 
 _PAGE = mmap.PAGESIZE
-_PROT_NONE, _PROT_READ_WRITE = 0, 3
+_PROT_NONE, _PROT_READ, _PROT_READ_WRITE = 0, 1, 3
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -44,3 +44,12 @@ def make_flush(size: int, *, at_end: bool) -> torch.Tensor:
         raise MemoryError
     address = inside + pages * _PAGE - size if at_end else inside
     return torch.frombuffer((ctypes.c_char * size).from_address(address), dtype=torch.uint8)
+
+
+def lock_pages(memory: torch.Tensor) -> None:
+    """Let nobody write to memory that `make_flush` returned, from now on."""
+    if memory.numel() == 0:
+        return
+    start = memory.data_ptr() // _PAGE * _PAGE
+    if _libc.mprotect(start, memory.data_ptr() + memory.numel() - start, _PROT_READ) != 0:
+        raise MemoryError

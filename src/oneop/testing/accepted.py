@@ -28,11 +28,11 @@ def with_accepted_values(domain: Domain) -> tuple[Domain, Outcome | None]:
             case = make_case(replace(domain, values=values), choice, shapes, usual_attrs(domain), seed=seed)
             case.run(case.make())
 
-    found = find_accepted(names, call)
-    if not found.refusal:
+    accepted = find_accepted(names, call)
+    if not accepted.refusal:
         return domain, None
-    told = Outcome(family="inputs", status=PASSED if found.values else SKIPPED, note=found.note)
-    return replace(domain, values=found.values), told
+    told = Outcome(family="inputs", status=PASSED if accepted.values else SKIPPED, note=accepted.note)
+    return replace(domain, values=accepted.values), told
 
 
 def _names(domain: Domain) -> dict[str, bool]:
