@@ -182,7 +182,7 @@ def _floats(
     if fill == "shifted" and bounds is None:
         numbers = numbers + _SHIFTS.get(dtype, _SHIFT)
     if fill in ("extreme", *_MAGNITUDES) and bounds is None:
-        low, high = (math.log(end) for end in _MAGNITUDES.get(fill) or _EXTREME.get(dtype, _EXTREME_DOUBLE))
+        low, high = (math.log(end) for end in _MAGNITUDES.get(fill) or _EXTREME.get(dtype.to_real(), _EXTREME_DOUBLE))
         every_other = numbers[::2]
         powers = low + (high - low) * torch.rand(len(every_other), generator=generator, dtype=torch.float64)
         every_other.copy_(every_other.sign() * powers.exp())

@@ -119,8 +119,9 @@ def together(outcome: Outcome, more: Outcome) -> Outcome:
     """Return the outcome of calls that were drawn and of more calls of the same family."""
     if more.failure is not None or not outcome.cases:
         return more
-    status = PARTIAL if PARTIAL in (outcome.status, more.status) else outcome.status
-    return replace(outcome, status=status, cases=outcome.cases + more.cases, note=outcome.note or more.note)
+    is_cut = outcome.status != PARTIAL and more.status == PARTIAL
+    status, note = (more.status, more.note) if is_cut else (outcome.status, outcome.note)
+    return replace(outcome, status=status, cases=outcome.cases + more.cases, note=note)
 
 
 def run_and_compare_inputs(case: Case, tensors: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -30,8 +30,7 @@ def values(context: Context) -> Outcome:
     cases = [*_cases_of_fills(context), *_cases_of_attributes(context)]
 
     def holds(case: Case) -> None:
-        if _has_fill(case, "wide") and first_death([lambda: case.run(case.make())]) is not None:
-            raise NotForThis  # places in a table of the op's own
+        _refusing(case, lambda: _assert_meant(case))
         comparisons: list[Callable[[], None]] = [lambda: _has_all_bits(case)]
         if context.subject.hints.reference is not None:
             comparisons.append(lambda: reference_agrees(context, case))
@@ -86,9 +85,18 @@ def _fills(context: Context, choice: Choice, is_elementwise: bool) -> list[str]:
         is_alone = len(choice.dtypes) == 1 and not any(context.subject.dynamic_axes)
         if is_alone and not is_elementwise and context.domain.device == "cpu":
             fills.append("wide")  # there is no other tensor that integers could be places in
-    if context.subject.hints.reference is None or "reference" in context.failed:
+    has_complex = any(dtype.is_complex for dtype in choice.dtypes)  # whose overflows are no single infinity
+    if has_complex or context.subject.hints.reference is None or "reference" in context.failed:
         fills = [fill for fill in fills if fill != "extreme"]
     return fills
+
+
+def _assert_meant(case: Case) -> None:
+    """Raise `NotForThis` for values that the op cannot mean to take."""
+    if _has_fill(case, "wide") and first_death([lambda: case.run(case.make())]) is not None:
+        raise NotForThis  # they are places in a table of the op's own
+    if _has_fill(case, "extreme") and not all(result.is_floating_point() for result in case.run(case.make())):
+        raise NotForThis  # no integer holds them
 
 
 def _has_fill(case: Case, fill: str) -> bool:
