@@ -1,5 +1,6 @@
 """An output shares memory with nothing, by every way in which a `language="torch"` kernel is run."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -131,3 +132,64 @@ def test_two_changed_inputs_that_share_memory_are_refused():
     with pytest.raises(ArgumentError, match='op "al_both" changes two of its inputs in place, and they share'):
         op(x[:3], x[1:])
     assert x.tolist() == [1, 1, 2, 2]
+
+
+#: Of eight elements.
+LAYOUTS = {
+    "contiguous": lambda z: z.view(2, 4),
+    "every second": lambda z: z.view(4, 2).t()[:, ::2],
+    "transposed": lambda z: z.view(4, 2).t(),
+    "one column": lambda z: z.view(4, 2)[:, 1:],
+    "permuted": lambda z: z.view(2, 2, 2).permute(2, 0, 1),
+    "a scalar": lambda z: z[3],
+    "none": lambda z: z[:0],
+}
+CHANGES = {
+    "numpy": lambda x, y: np.add(x, 1, out=x) + y,
+    "torch": lambda x, y: x.add_(1) + y,
+    "torch out": lambda x, y, out: out.copy_(x.add_(1) + y),
+    "triton out": lambda x, y, out: out.copy_(x.add_(1) + y),
+}
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("form", CHANGES)
+@pytest.mark.filterwarnings("ignore")
+def test_a_change_reaches_a_tensor_of_any_layout(form, layout, is_list):
+    torch._dynamo.reset()
+    change = CHANGES[form]
+    op = oneop.define(f"al_layout(Tensor(a!){'[]' if is_list else ''} x, Tensor y) -> Tensor z")
+    op.register_infer(lambda x, y: y.like())
+    if form.endswith("out"):
+
+        def kernel(x, y, out):
+            change(x[0] if is_list else x, y, out)
+    else:
+
+        def kernel(x, y):
+            return change(x[0] if is_list else x, y)
+
+    op.register_kernel("cpu", language=form.split()[0])(kernel)
+
+    def call(z):
+        z = z * 1
+        part = LAYOUTS[layout](z)
+        result = op([part] if is_list else part, torch.full_like(part, 5))
+        return z, result
+
+    z = torch.arange(8.0)
+    changed = z.clone()
+    result = LAYOUTS[layout](changed).add_(1) + 5
+    for run in (call, torch.compile(call, backend="aot_eager", fullgraph=True), oneop.compile_job(call, [z])):
+        torch.testing.assert_close(tuple(run(z)), (changed, result), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("form", CHANGES)
+def test_elements_that_share_memory_are_not_changed(form):
+    op = oneop.define("al_expanded(Tensor(a!) x, Tensor y) -> Tensor z", infer="same_shape")
+    op.register_kernel("cpu", language=form.split()[0])(CHANGES[form])
+    x = torch.zeros(1)
+    with pytest.raises(ArgumentError, match='input "x": the op changes it, and several of its elements share memory'):
+        op(x.expand(4), torch.ones(4))
+    assert x.item() == 0

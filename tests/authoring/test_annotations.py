@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import oneop
-from oneop.authoring.annotations import has_body, schema_of_function
+from oneop.authoring.annotations import _OTHERS, has_body, schema_of_function
 from oneop.authoring.binding import Source
 from oneop.authoring.schema import parse_schema
 from oneop.errors import RegistrationError
@@ -169,6 +169,18 @@ def late(x: Tensor, k: int, y: Tensor) -> Tensor: ...
 def test_functions_that_say_no_schema(function, says):
     with pytest.raises(RegistrationError, match=says):
         oneop.define(function)
+
+
+@pytest.mark.parametrize("kind", _OTHERS, ids=str)
+@pytest.mark.parametrize("is_optional", [False, True])
+def test_types_of_torch_say_what_to_write(kind, is_optional):
+    def other(x, k): ...
+
+    other.__annotations__ = {"x": Tensor, "k": kind | None if is_optional and kind is not typing.Any else kind}
+    other.__annotations__["return"] = Tensor
+    with pytest.raises(RegistrationError, match="parameter k: no schema has the type ") as caught:
+        oneop.define(other)
+    assert str(caught.value).splitlines()[1].strip() == _OTHERS[kind]
 
 
 def test_what_is_changed_must_be_a_parameter():

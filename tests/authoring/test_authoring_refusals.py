@@ -143,3 +143,25 @@ def test_a_module_without_kernels(tmp_path):
     text = refusal(RegistrationError, oneop.load_module, folder)
     path = folder / "py_empty_py_kernel.py"
     assert text == f'op module "py_empty": {path} has neither forward(args) nor backward(args)'
+
+
+@pytest.mark.parametrize("what", ["kernel", "infer", "check", "grad", "jvp", "vmap", "sbp"])
+def test_what_gives_no_result(what):
+    op = oneop.define("ar_async(Tensor x) -> Tensor y")
+
+    async def late(*args, **kwargs): ...
+
+    with pytest.raises(
+        RegistrationError, match="a call of an async function gives no result, found late\n  write def "
+    ):
+        getattr(op, f"register_{what}")(late)
+    if what != "kernel":  # which takes a device there
+        with pytest.raises(RegistrationError, match=r"expected .*, found int 3"):
+            getattr(op, f"register_{what}")(3)
+
+
+@pytest.mark.parametrize("written", [3, None, object])
+def test_signatures_that_are_none(written):
+    op = oneop.define("ar_sbp(Tensor x) -> Tensor y")
+    with pytest.raises(RegistrationError, match="expected a text, a list, a mapping or a function, found "):
+        op.register_sbp("S(0) -> S(0)", written)

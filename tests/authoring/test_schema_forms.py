@@ -65,6 +65,9 @@ FORMS = {
         ),
         ("f(Tensor x, *, Scalar[] k) -> Tensor", "`float[] k`, or `int[] k`"),
         ("f(Tensor x, *, int[][] k) -> Tensor", "`shape[] k`"),
+        ("f(Tensor x, *, int?[] k) -> Tensor", "two lists: the values, and which are there"),
+        ("f(Tensor x, *, (int, int) k) -> Tensor", "`int[2] k`"),
+        ("f(Tensor[][] xs) -> Tensor", "`Tensor[] xs`, and an `int[]` of the lengths"),
     ],
     "Optional attributes": [
         *(
@@ -83,6 +86,7 @@ FORMS = {
         ('f(Tensor x, *, str k="mean") -> Tensor', ""),
         ("f(Tensor x, int k=2, Tensor? y=None) -> Tensor", "`f(Tensor x, Tensor? y=None, int k=2)`"),
         ("f(int k, Tensor x) -> Tensor", "`f(Tensor x, int k)`"),
+        ("f(Tensor x, int k=2, *, Tensor w) -> Tensor", "`f(Tensor x, *, Tensor w, int k=2)`"),
         ("f(Tensor x, *, *, int k) -> Tensor", "`f(Tensor x, *, int k)`"),
     ],
     "Names": [
@@ -96,6 +100,8 @@ FORMS = {
         ("f(Tensor x) -> Tensor[]", ""),
         ("f(Tensor x) -> Tensor?", ""),
         *((f"f(Tensor x) -> {kind}", "`-> Tensor` of one element") for kind in ("int", "bool", "Scalar")),
+        ("f(Tensor x) -> None", "`-> ()`"),
+        ("f(Tensor x) -> ...", "`-> Tensor[]`"),
         ("f(Tensor x) -> (Tensor, float)", "`-> (Tensor, Tensor)`, the second of one element"),
     ],
 }

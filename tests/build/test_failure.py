@@ -39,6 +39,52 @@ def test_first_error_its_line_and_the_log(project, own_cache):
     assert not log.exists()
 
 
+def test_an_error_in_a_template_names_the_line_that_asked_for_it(project, own_cache):
+    (project / "bad.h").write_text("template <class T> int f(T t) { return t.size(); }\n")
+    (project / "bad.cpp").write_text('#include "bad.h"\nint g() {\n  return f(3);\n}\n')
+    lines = failure("bad", "bad.cpp").splitlines()
+    assert re.match(r"  .*bad\.h:1: .*'size'", lines[1])
+    assert lines[3:5] == [f"  from {project}/bad.cpp:3", "    3 |   return f(3);"]
+
+
+@pytest.mark.parametrize(
+    "functor, line",
+    [
+        ('.elementwise<float>([](auto x) { return "text"; })', 4),
+        (".elementwise<float>([](auto x) { return &x; })", 4),
+        (".elementwise<std::complex<float>>([](auto x) { return x; })", 4),
+        (".elementwise<char*>([](auto x) { return x; })", 4),
+        ('.rows<float>([](auto x, auto y) { map(y, [](auto) { return "text"; }, x); })', 4),
+    ],
+)
+def test_a_functor_that_does_not_fit_is_named(project, own_cache, functor, line):
+    text = f'#include <complex>\n#include "oneop/op.h"\nOP("tf_bad(Tensor x) -> Tensor y")\n    {functor}.no_grad();\n'
+    (project / "bad.cpp").write_text(text)
+    said = failure("bad", "bad.cpp")
+    assert f"bad.cpp:{line}" in said and len(said.splitlines()) < 10
+
+
+CLANG = """a.h:1:5: error: no member named 'size' in 'int'
+a.h:9:3: note: in instantiation of function template specialization 'g<int>' requested here
+b.cpp:3:7: note: in instantiation of function template specialization 'f<int>' requested here
+b.cpp:8:1: error: other
+c.cpp:1:1: note: in instantiation of function template specialization 'h<int>' requested here
+"""
+GCC = """b.cpp:3:7:   required from here
+a.h:1:5: warning: an earlier one
+a.h:4:5: error: one of no template
+"""
+
+
+@pytest.mark.parametrize(
+    "output, origin",
+    [(CLANG, ("b.cpp", 3)), (GCC, ("", 0)), (GCC.replace("warning: an", "in 'constexpr'"), ("b.cpp", 3))],
+)
+def test_where_an_error_comes_from(output, origin):
+    said = diagnose(output)
+    assert (said.from_file, said.from_line) == origin
+
+
 def test_missing_header(project, own_cache):
     (project / "bad.cpp").write_text('#include "nowhere.h"\n')
     assert failure("bad", "bad.cpp") == (

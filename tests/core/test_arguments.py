@@ -170,6 +170,10 @@ def test_output_counts(refused):
         assert refused("t_multiples", X, output_counts=[many, 1]) == (
             f'op "t_multiples", output "out": expected at most 65536 tensors, found {many}'
         )
+    for beyond in (2**31, 2**32 + 1, 2**40, 2**63 - 1):  # an int32 of it would be a small number
+        assert refused("t_multiples", X, output_counts=[beyond, 1]) == (
+            'op "t_multiples", output "out": expected at most 65536 tensors, found 2147483647'
+        )
     assert refused("t_multiples", X, output_counts=3) == (
         'op "t_multiples", output_counts: expected a list of ints, found int 3'
     )

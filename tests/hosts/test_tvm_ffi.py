@@ -114,6 +114,38 @@ def test_attributes_of_all_kinds(module):
     assert op(x, i=-7, b=False, s="", l=[], o=9).tolist() == [-7, 0, 0, 0, 9]
 
 
+@pytest.mark.parametrize("part", [lambda z: z, lambda z: z[::2], lambda z: z.view(3, 2).t(), lambda z: z[:0]])
+def test_a_function_that_changes_its_input(part):
+    op = oneop.define("tv_change(Tensor(a!) x, Tensor(b!)[] xs) -> ()")
+
+    @tvm_ffi.convert
+    def change(x, xs):
+        for tensor in (x, *xs):
+            torch.from_dlpack(tensor).add_(1)
+
+    op.register_kernel("cpu", language="tvm-ffi")(change)
+    found, expected = ([torch.arange(6.0) for _ in range(3)] for _ in range(2))
+    op(part(found[0]), [part(z) for z in found[1:]])
+    for z in expected:
+        part(z).add_(1)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind, default", [("Scalar", ""), ("Scalar?", "=None")])
+def test_a_scalar_keeps_its_kind_and_is_real(kind, default):
+    op = oneop.define(f"tv_scalar(Tensor x, *, {kind} k{default}) -> Tensor y", differentiable=False)
+    op.register_infer(lambda x, k: x.like())
+    found = []
+    op.register_kernel("cpu", language="tvm-ffi")(tvm_ffi.convert(lambda x, y, k: found.append(k)))
+    given = [2, 2.0, True] + ([None] if default else [])
+    for value in given:
+        op(torch.ones(1), k=value)
+    assert [(type(value), value) for value in found] == [(type(value), value) for value in given]
+    with pytest.raises(ValueError, match='attribute "k": tvm-ffi has no complex numbers, found 1j'):
+        op(torch.ones(1), k=1j)
+    assert len(found) == len(given)
+
+
 def test_an_error_of_the_function_keeps_its_text(module):
     op = oneop.define("tv_fails(Tensor x) -> Tensor y", differentiable=False)
     op.register_infer(lambda x: x.like())
@@ -151,6 +183,29 @@ def test_an_op_as_a_function(add):
     assert torch.from_dlpack(from_numpy).tolist() == [3, 3, 3]
     with pytest.raises(Exception, match="attributes by position, found 4 values"):
         function(x.detach(), y, 1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "args, kind",
+    [
+        (("x", "text"), TypeError),
+        (("x", 1, 2), TypeError),
+        ((), TypeError),
+        (("x", 2), ValueError),
+        (("x", 3), IndexError),
+        (("x", 4), RuntimeError),
+    ],
+)
+def test_an_error_of_an_op_keeps_its_kind(args, kind):
+    op = oneop.define("tv_kind(Tensor x, *, int k=1) -> Tensor y", infer="elementwise", differentiable=False)
+
+    @op.register_kernel("cpu")
+    def kernel(x, k):
+        raise {2: ValueError, 3: IndexError, 4: RuntimeError}[k]("no")
+
+    with pytest.raises(kind, match='op "tv_kind"') as caught:
+        oneop.tvm_ffi_function(op)(*(torch.ones(1) if arg == "x" else arg for arg in args))
+    assert type(caught.value) is kind
 
 
 def test_lists_and_dtypes_go_through_a_function():

@@ -57,6 +57,21 @@ def test_includes_of_oneflow_are_the_prelude(tmp_path):
     assert [op.name for op in read_ops(tmp_path / "ops.td")] == ["a"]
 
 
+def test_names_of_mlir_before_2022(tmp_path):
+    """OneFlow 0.6 says OpTrait and FunctionPass: lists of either name of the class take every trait."""
+    (tmp_path / "ops.td").write_text(
+        'def Own : NativeOpTrait<"Own">;\n'
+        "class Older<string n, list<OpTrait> t = []> : OneFlow_BaseOp<n, t>;\n"
+        "class Newer<string n, list<Trait> t = []> : OneFlow_BaseOp<n, t>;\n"
+        'def OneFlow_AOp : Older<"a", [NoSideEffect, Own, UserOpCompatibleInterface]>;\n'
+        'def OneFlow_BOp : Newer<"b", [NoSideEffect, Own, UserOpCompatibleInterface]>;\n'
+        'def P : FunctionPass<"p"> { let summary = ""; let constructor = "f()"; let dependentDialects = ["g"]; }\n'
+        'def L : TypedArrayAttrBase<SI32Attr, "ints"> { let constBuilderCall = "f($0)"; }\n'
+    )
+    a, b = read_ops(tmp_path / "ops.td")
+    assert a.traits == b.traits and "Own" in a.traits and a.has_trait("NoSideEffect")
+
+
 def test_a_users_base_file_takes_the_preludes_place(tmp_path):
     folder = tmp_path / "include" / "OneFlow"
     folder.mkdir(parents=True)

@@ -98,6 +98,12 @@ void UnknownRowInput() {
       .rows<float>([](auto, auto, auto) {});
   oneop::op::FinishRecords();
 }
+void TwoMinds() {
+  OP("two_minds(Tensor x) -> Tensor y").same_shape().no_grad().gradient("dx = dy");
+}
+void OtherMind() {
+  OP("other_mind(Tensor x) -> Tensor y").gradient("dx = dy").same_shape().no_grad();
+}
 void OutputsTwice() { OP("outputs_twice(Tensor x) -> Tensor y").same_shape().infer("n -> n"); }
 void SameDtype() {
   OP("same_dtype(Tensor x) -> Tensor y").elementwise<float, double, float>([](auto x) {
@@ -199,6 +205,8 @@ void RunFunctor(const std::string& name) {
       {"reshaped", ReshapedElements},
       {"columns", SharedRowOutput},
       {"other_rows", UnknownRowInput},
+      {"two_minds", TwoMinds},
+      {"other_mind", OtherMind},
       {"outputs_twice", OutputsTwice},
       {"same_dtype", SameDtype},
       {"other_output", OtherOutput},

@@ -202,3 +202,14 @@ OP("ohr_bool_views(Tensor c) -> (Tensor n, Tensor same)")
       for (int64_t i = 0; i != c.size(); ++i) same[i] = i % 2 == 0 ? c[i] : m(i);
     })
     .no_grad();
+
+// --- no input to take a dtype from ---
+OP("ohr_no_set(Tensor? x) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set("y", {2}); })
+    .kernel<float>([](auto, auto) {})
+    .no_grad();
+OP("ohr_no_shape(Tensor? x) -> Tensor y").same_shape().kernel<float>([](auto, auto) {}).no_grad();
+OP("ohr_no_items(Tensor?[] x) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set("y", {2}); })
+    .kernel<float>([](auto, auto) {})
+    .no_grad();

@@ -1,12 +1,14 @@
 """What is said about wrong schemas, functors, gradients, axes and signatures."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import oneop
+from oneop.authoring.other_forms import BEGINNINGS, EMPTY, OUTPUTS, PARTS, VIEW
 
 HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "src" / "oneop" / "include"
@@ -14,6 +16,35 @@ INCLUDE = HERE.parents[1] / "src" / "oneop" / "include"
 F = "f(Tensor x, *, float a) -> Tensor y"
 G = "g(Tensor x, Tensor dy, *, float a) -> Tensor dx"
 TWO = "two(Tensor x) -> (Tensor p, Tensor q)"
+
+#: Forms of torch, and what is said of them; the same in Python: `test_forms_of_torch_say_what_to_write`.
+OTHER_FORMS = {
+    "f(Tensor x,) -> Tensor": EMPTY,
+    "f(Tensor x,, int k) -> Tensor": EMPTY,
+    "f(,) -> Tensor": EMPTY,
+    "f(Tensor x) -> (Tensor,)": EMPTY,
+    "f(Tensor(a -> *) x) -> Tensor": VIEW,
+    "f(Tensor(a)[] xs) -> Tensor": VIEW,
+    "f(Tensor x) -> Tensor(a)": VIEW,
+    "f(Tensor x, *, int?[] k) -> Tensor": PARTS["?["],
+    "f(Tensor x, *, Scalar?[] k=[]) -> Tensor": PARTS["?["],
+    "f(Tensor x, *, float[][] k) -> Tensor": PARTS["[][]"],
+    "f(Tensor x, *, int[][] k) -> Tensor": BEGINNINGS["int[][]"],
+    "f(Tensor[][] xs) -> Tensor": BEGINNINGS["Tensor[][]"],
+    "f(Tensor x, (int, int) k) -> Tensor": BEGINNINGS["("],
+    "f(Tensor x, ...) -> Tensor": BEGINNINGS["..."],
+    "f(Tensor x, *args) -> Tensor": BEGINNINGS["*"],
+    "f(Tensor x, **kw) -> Tensor": BEGINNINGS["*"],
+    "f(Tensor x, *, List[int] k) -> Tensor": BEGINNINGS["List["],
+    "f(Tensor x, *, Optional[int] k=None) -> Tensor": BEGINNINGS["Optional["],
+    "f(Tensor x) -> None": OUTPUTS["None"],
+    "f(Tensor x) -> ...": OUTPUTS["..."],
+    "f(Tensor x) -> (Tensor, ...)": OUTPUTS["..."],
+    "f(Tensor x) -> (Tensor, (Tensor, Tensor))": OUTPUTS["("],
+    "f(Tensor x) -> Dict(str, Tensor)": "an op returns tensors; write -> Tensor, and return one of one element",
+    "f(Tensor x) -> Device": "an op returns tensors; write -> Tensor, and return one of one element",
+    "f(Tensor x, int k=1, *, Tensor w) -> Tensor": "inputs come first, or after a star that stands before all",
+}
 
 #: (case, what stands in the message)
 CASES = [
@@ -25,7 +56,7 @@ CASES = [
     ("f(Tensor x) -> (Tensor y; Tensor z)", "expected a comma, or the bracket that ends the outputs"),
     ("f(*, Tensor x, Device? device=None) -> Tensor", "the inputs say where it runs"),
     ("f(*, Device device) -> Tensor", "a device is written Device? device=None"),
-    ("f(Tensor x, int k, Tensor y) -> Tensor", "an input comes before the attributes"),
+    ("f(Tensor x, int k, Tensor y) -> Tensor", "inputs come first, or after a star that stands before all attributes"),
     (
         "f(Tensor x, int k=1, int j) -> Tensor",
         "it has no default and comes after an argument that has one; put a * before it",
@@ -33,6 +64,7 @@ CASES = [
     ("f(Tensor? x, int j) -> Tensor", "it has no default and comes after an argument that has one; put a * before it"),
     ("f(Tensors x) -> Tensor", "expected Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x"),
     ("f(Tensor(a) x) -> Tensor", "a view; only Tensor(a!), which is changed in place, is possible"),
+    *[(schema, text) for schema, text in OTHER_FORMS.items()],
     ("f(Tensor[99999] x) -> Tensor", "at most 65536 tensors are possible"),
     ("f(Tensor x=3) -> Tensor", "an input may have the default None and no other"),
     ("f(Tensor x) -> Tensor(a!)", "an op that changes an input in place returns nothing for it; write -> ()"),
@@ -148,6 +180,8 @@ CASES = [
     ("functor: reshaped", 'its axes "a b -> b a" give tensors of different shapes to .elementwise'),
     ("functor: columns", 'by its axes "r n -> n" tensor "y" has no rows beside the first input\'s'),
     ("functor: other_rows", 'by its axes "r n, n k -> r n" tensor "w" has no rows beside the first input\'s'),
+    ("functor: two_minds", "it has a .gradient and .no_grad(); use one of them"),
+    ("functor: other_mind", "it has a .gradient and .no_grad(); use one of them"),
     ("functor: outputs_twice", "its outputs are said twice; use one of .same_shape() and .infer()"),
     ("functor: same_dtype", "two of its kernels are for the CPU and inputs of (float32)"),
     ("functor: other_output", "two of its kernels are for the CPU and inputs of (float32, int64)"),
@@ -215,6 +249,22 @@ def test_what_is_said(say, case, text):
     lines = said.splitlines()
     assert len(lines) < 12 and lines[0].startswith('op "')
     assert lines[-1].startswith("  at ") and (lines[-1].endswith("ops.cpp:7") or "mistakes.cpp:" in lines[-1])
+
+
+@pytest.mark.parametrize("schema", OTHER_FORMS)
+def test_forms_of_torch_say_what_to_write(schema):
+    with pytest.raises(oneop.errors.RegistrationError) as caught:
+        oneop.define(schema)
+    assert OTHER_FORMS[schema] in str(caught.value)
+
+
+def test_op_h_has_the_same_tables_of_other_forms():
+    header = (INCLUDE / "oneop" / "op" / "text" / "other_forms.h").read_text()
+    for name, table in (("kBeginnings", BEGINNINGS), ("kParts", PARTS), ("kOutputForms", OUTPUTS)):
+        entries = re.findall(r'\{"([^"]+)",\s*((?:"[^"]*"\s*)+)\}', header.split(f"{name}[] = {{")[1].split("};")[0])
+        assert {piece: "".join(re.findall(r'"([^"]*)"', text)) for piece, text in entries} == table
+    for text in (EMPTY, VIEW):
+        assert text in re.sub(r'"\s*"', "", header)
 
 
 @pytest.mark.parametrize("case", RIGHT)

@@ -238,3 +238,11 @@ def test_indices_are_counted_by_the_compiler(tmp_path, kernel, text):
     command = [*compiler.command, *default_flags(compiler), "-fsyntax-only", f"-I{INCLUDE}", str(tmp_path / "f.cpp")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0 and text in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name, args", [("set", ()), ("shape", ()), ("items", ([None],)), ("items", ([None, None],))])
+def test_a_dtype_of_no_input(bad, name, args):
+    with refused(r'no input is given that output "y" could take its dtype from\n  give one, or name a dtype in .infer'):
+        getattr(bad, f"ohr_no_{name}")(*args)
+    given = torch.ones(2)
+    assert getattr(bad, f"ohr_no_{name}")([given] if args else given).dtype == torch.float32

@@ -287,6 +287,23 @@ def test_compiled_with_symbols(ops, captured, backend):
     assert counter.frame_count == 1  # one program for all sizes and all data
 
 
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_compiled_for_few_rows_first(ops, captured, rows, dynamic, backend):
+    def function(x, mask):
+        return ops.dy_keep(x, mask) * 2
+
+    torch._dynamo.reset()
+    compiled = torch.compile(function, fullgraph=True, backend=backend, dynamic=dynamic)
+    for count in (rows, 3, rows):
+        for mask in (torch.zeros(count, dtype=torch.bool), torch.ones(count, dtype=torch.bool)):
+            x = torch.randn(count, 3, requires_grad=True)
+            result, expected = compiled(x, mask), function(x, mask)
+            torch.testing.assert_close(result, expected)
+            assert torch.equal(*(torch.autograd.grad(out.square().sum(), x)[0] for out in (result, expected)))
+
+
 def test_compiled_around_it_where_torch_captures_none(ops):
     torch._dynamo.reset()
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=False):

@@ -257,6 +257,21 @@ void add_derivatives(const LibraryDefs& defs, Registry::Snapshot* next,
   }
 }
 
+// Adds the names under which two maps have other definitions; a definition never changes.
+template <class Map>
+void add_differences(const Map& before, const Map& after, std::set<std::string>* names) {
+  const auto add_missing = [names](const Map& map, const Map& other) {
+    for (const auto& entry : map) {
+      const auto match = other.find(entry.first);
+      if (match == other.end() || match->second != entry.second) {
+        names->insert(entry.first);
+      }
+    }
+  };
+  add_missing(before, after);
+  add_missing(after, before);
+}
+
 }  // namespace
 
 Registry::Change Registry::prepare(const LibraryDefs& defs) {
@@ -284,14 +299,16 @@ Registry::Change Registry::prepare(const LibraryDefs& defs) {
 Registry::Change Registry::prepare(const Snapshot& content) {
   Change change;
   change.content = content;
+  const std::shared_ptr<const Snapshot> now = snapshot();
   std::set<std::string> names;
-  for (const std::string& name : op_names()) {
-    names.insert(name);
-  }
-  for (const auto& op : content.ops) {
-    names.insert(op.first);
-  }
+  add_differences(now->ops, content.ops, &names);
+  add_differences(now->kernels, content.kernels, &names);
+  add_differences(now->grads, content.grads, &names);
+  add_differences(now->forwards, content.forwards, &names);
   for (const std::string& name : names) {
+    if (now->ops.count(name) == 0 && content.ops.count(name) == 0) {
+      continue;  // kernels or a gradient of an op that there is not
+    }
     add_record(name, &change);
     if (content.ops.count(name) != 0) {
       change.defined.push_back(slot_of(name));

@@ -24,10 +24,24 @@ struct Misfit : std::runtime_error {
   int32_t kind;
 };
 
+// What the function of a kernel is called with. Invariant: what it writes into an input that the op
+// changes reaches the caller's tensor. A contiguous copy of one is copied back, as Arranged does.
+struct TensorArguments {
+  py::list values;
+  std::vector<std::pair<at::Tensor, at::Tensor>> changed;  // the caller's, and the copy of it
+
+  void write_back() const {
+    for (const auto& [tensor, copy] : changed) {
+      tensor.copy_(copy);
+    }
+  }
+};
+
 struct TorchKernel final : PythonKernel, TensorKernel {
   std::vector<std::string> attrs;
   bool takes_out = false;
   std::vector<bool> input_is_list;
+  std::vector<bool> input_is_mutable;
   bool arranges = false;  // it reads memory itself, so inputs arrive contiguous
 
   void run(const Layout& layout, const CallTensors& call, const CallPlan& plan,
@@ -118,30 +132,40 @@ struct TorchKernel final : PythonKernel, TensorKernel {
   }
 
  private:
-  at::Tensor arranged(const at::Tensor& tensor) const {
-    return arranges ? tensor.contiguous() : tensor;
+  at::Tensor arranged(const at::Tensor& tensor, bool is_mutable, TensorArguments* to) const {
+    if (!arranges) {
+      return tensor;
+    }
+    at::Tensor contiguous = tensor.contiguous();
+    if (is_mutable && !contiguous.is_same(tensor)) {
+      to->changed.emplace_back(tensor, contiguous);
+    }
+    return contiguous;
   }
 
-  py::list group(const CallTensors& call) const {
-    py::list arguments;
+  TensorArguments group(const CallTensors& call) const {
+    TensorArguments arguments;
     size_t at = 0;
     for (size_t a = 0; a < call.counts.size(); ++a) {
+      const auto next = [&] {
+        return wrap(arranged(*call.tensors[at++], input_is_mutable[a], &arguments));
+      };
       if (input_is_list[a]) {
         py::list list;
-        for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
-          list.append(wrap(arranged(*call.tensors[at])));
+        for (int32_t k = 0; k < call.counts[a]; ++k) {
+          list.append(next());
         }
-        arguments.append(std::move(list));
+        arguments.values.append(std::move(list));
       } else if (call.counts[a] == 0) {
-        arguments.append(py::none());
+        arguments.values.append(py::none());
       } else {
-        arguments.append(wrap(arranged(*call.tensors[at++])));
+        arguments.values.append(next());
       }
     }
     return arguments;
   }
 
-  OutputTensors call_function(const py::list& inputs, const py::dict& all_attrs,
+  OutputTensors call_function(const TensorArguments& inputs, const py::dict& all_attrs,
                               const OutputTensors& given) const {
     py::dict keywords;
     for (const std::string& name : attrs) {
@@ -154,7 +178,8 @@ struct TorchKernel final : PythonKernel, TensorKernel {
       }
       keywords["out"] = given.size() == 1 ? py::object(out[0]) : py::object(out);
     }
-    const py::object result = py::handle(function.get())(*inputs, **keywords);
+    const py::object result = py::handle(function.get())(*inputs.values, **keywords);
+    inputs.write_back();
     if (takes_out) {
       return given;
     }
@@ -278,6 +303,7 @@ void set_tensor_kernel(const py::dict& info, KernelDef* def) {
   kernel->takes_out = py::cast<bool>(info["takes_out"]);
   kernel->arranges = py::cast<bool>(info["arranges"]);
   kernel->input_is_list = py::cast<std::vector<bool>>(info["input_is_list"]);
+  kernel->input_is_mutable = py::cast<std::vector<bool>>(info["input_is_mutable"]);
   def->abi.compute = &compute_tensor;
   def->on_tensors = kernel;
   def->holds_gil = true;

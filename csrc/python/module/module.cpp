@@ -354,11 +354,13 @@ py::capsule snapshot() {
                      [](void* pointer) { delete static_cast<SnapshotPtr*>(pointer); });
 }
 
-std::vector<std::string> restore(const py::capsule& capsule) {
+// Returns the ops that were defined again, and those of them whose arguments changed.
+std::pair<std::vector<std::string>, std::vector<std::string>> restore(const py::capsule& capsule) {
   const auto& content = *capsule.get_pointer<SnapshotPtr>();
   return raising([&] {
     py::gil_scoped_release released;
-    return restore_registry(*content).changed;
+    Registered done = restore_registry(*content);
+    return std::make_pair(std::move(done.ops), std::move(done.changed));
   });
 }
 

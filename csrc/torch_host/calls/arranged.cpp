@@ -91,6 +91,16 @@ namespace {
   refuse_argument(layout, ", input " + in_quotes(layout.op->inputs[input].name) + ": " + text);
 }
 
+// Invariant: of an input that an op changes no two elements share memory, in whatever form a kernel
+// takes it; else the order of the writes would decide.
+void refuse_overlap(const Layout& layout, size_t input, const at::Tensor& tensor) {
+  if (!tensor.is_contiguous() && at::has_internal_overlap(tensor) == at::MemOverlap::Yes) {
+    refuse_tensor(layout, input,
+                  "the op changes it, and several of its elements share memory\n"
+                  "  give it a copy: x.clone()");
+  }
+}
+
 // Whether the storage holds all elements. FSDP, for one, takes the storage of parameters away while
 // they are not needed.
 bool has_its_memory(const at::Tensor& tensor, bool is_contiguous) {
@@ -109,6 +119,17 @@ bool has_its_memory(const at::Tensor& tensor, bool is_contiguous) {
 
 }  // namespace
 
+void check_changed(const Layout& layout, const CallTensors& call) {
+  size_t at = 0;
+  for (size_t a = 0; a < layout.inputs.size(); ++a) {
+    for (int32_t k = 0; k < call.counts[a]; ++k, ++at) {
+      if (layout.op->input_traits[a].is_mutable) {
+        refuse_overlap(layout, a, *call.tensors[at]);
+      }
+    }
+  }
+}
+
 Arranged::Arranged(const Layout& layout, const CallTensors& call) {
   const bool any_strides = layout.op->has_flag(ONEOP_OP_NON_CONTIGUOUS);
   size_t at = 0;
@@ -122,10 +143,8 @@ Arranged::Arranged(const Layout& layout, const CallTensors& call) {
         refuse_tensor(layout, a,
                       "its storage is smaller than the tensor\n  it was resized or freed");
       }
-      if (is_mutable && !is_contiguous && at::has_internal_overlap(tensor) == at::MemOverlap::Yes) {
-        refuse_tensor(layout, a,
-                      "the op changes it, and several of its elements share memory\n"
-                      "  give it a copy: x.clone()");
+      if (is_mutable) {
+        refuse_overlap(layout, a, tensor);
       }
       if (on_host && !tensor.is_cpu()) {
         add_copy(tensor.to(c10::kCPU).contiguous());

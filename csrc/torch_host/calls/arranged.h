@@ -25,6 +25,10 @@ class Arranged {
   c10::SmallVector<std::pair<const at::Tensor*, size_t>, 2> write_back_;
 };
 
+// Raises for an input that the op changes and whose elements share memory: for kernels that take
+// the tensors themselves.
+void check_changed(const Layout& layout, const CallTensors& call);
+
 // A contiguous copy. Small tensors in host memory are copied here, in a fraction of the time that
 // torch's own copy takes to start.
 at::Tensor contiguous_copy(const at::Tensor& tensor);

@@ -231,7 +231,7 @@ CallSpec make_spec(const Layout& layout, const c10::IValue* args, const CallTens
   }
   if (layout.returns_list()) {
     for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {
-      spec.output_counts.push_back(static_cast<int32_t>(count.toInt()));
+      spec.output_counts.push_back(tensor_count(count));
     }
     check_output_counts(op, spec.output_counts.size());
   } else {

@@ -4,7 +4,9 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "engine/ops/frame.h"
 #include "torch_host/ops/ivalues.h"
@@ -34,6 +36,13 @@ bool is_plain(const at::Tensor& tensor);
 
 // What calls ask of kernels now: oneop.require and torch.use_deterministic_algorithms.
 uint32_t required_of_calls();
+
+// A number of tensors, of output_counts. One that no int32 holds stays too large or too small, so
+// that check_counts refuses it.
+inline int32_t tensor_count(const c10::IValue& value) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  return static_cast<int32_t>(std::clamp<int64_t>(value.toInt(), -most, most));
+}
 
 enum class KeyMode { kFull, kNoShapes };
 

@@ -7,7 +7,7 @@ OutputCounts output_counts(const Layout& layout, const c10::IValue* args) {
   OutputCounts counts;
   if (layout.returns_list()) {
     for (const c10::IValue& count : args[layout.output_counts_arg].toListRef()) {
-      counts.push_back(static_cast<int32_t>(count.toInt()));
+      counts.push_back(tensor_count(count));
     }
   } else {
     counts.append(layout.fixed_output_counts.begin(), layout.fixed_output_counts.end());

@@ -270,7 +270,7 @@ class Call {
       counts.clear();
       const c10::IValue list = output_counts();  // its elements live as long as this
       for (const c10::IValue& count : list.toListRef()) {
-        counts.push_back(static_cast<int32_t>(count.toInt()));
+        counts.push_back(tensor_count(count));
       }
     }
     std::vector<int32_t> places(call_.num_outputs, -1);

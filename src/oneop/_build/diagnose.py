@@ -11,6 +11,12 @@ _GNU = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?
 _NVCC = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\S+)?: (?P<text>.*)$", re.MULTILINE
 )
+# Who asked for a template: gcc says it before the error, the author's line last; clang in notes after it.
+_GNU_FROM = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? +required from here$", re.MULTILINE)
+_SAID = re.compile(r": (?:warning|error|note): ")
+_CLANG_FROM = re.compile(
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? note: (?:in|while) .* (?:requested|required) here$", re.MULTILINE
+)
 _LINK = re.compile(
     r"^(?!collect2)(?P<text>.*(?:undefined reference to|multiple definition of|cannot find -l|error: ).*)$",
     re.MULTILINE,
@@ -44,6 +50,8 @@ class Diagnosis:
     line: int = 0
     further: int = 0
     hint: str = ""
+    from_file: str = ""  # where an error in another file, such as a header, comes from
+    from_line: int = 0
 
 
 def diagnose(output: str) -> Diagnosis:
@@ -51,18 +59,30 @@ def diagnose(output: str) -> Diagnosis:
     located = sorted([*_GNU.finditer(output), *_NVCC.finditer(output)], key=lambda match: match.start())
     if located:
         first = located[0]
+        origin = _origin(output, first, located[1].start() if len(located) > 1 else len(output))
         return Diagnosis(
             text=first["text"].strip(),
             file=first["file"],
             line=int(first["line"]),
             further=len(located) - 1,
             hint=_hint_for(first[0]),
+            from_file=origin["file"] if origin else "",
+            from_line=int(origin["line"]) if origin else 0,
         )
     plain = list(_LINK.finditer(output))
     if plain:
         return Diagnosis(text=plain[0]["text"].strip(), further=len(plain) - 1, hint=_hint_for(plain[0][0]))
     lines = [line for line in output.splitlines() if line.strip()]
     return Diagnosis(text=lines[-1].strip() if lines else "the compiler said nothing", hint=_hint_for(output))
+
+
+def _origin(output: str, error: re.Match[str], end: int) -> re.Match[str] | None:
+    """Return the line that asked for the template with the error, None where it is in the file of the error."""
+    before = [
+        m for m in _GNU_FROM.finditer(output, 0, error.start()) if not _SAID.search(output, m.end(), error.start())
+    ]
+    asked = [*before, *_CLANG_FROM.finditer(output, error.end(), end)]
+    return asked[-1] if asked and asked[-1]["file"] != error["file"] else None
 
 
 def describe_failure(what: str, title: str, output: str, log: Path) -> str:
@@ -72,6 +92,9 @@ def describe_failure(what: str, title: str, output: str, log: Path) -> str:
     lines = [f"{what}: {title} failed", f"  {where}{_shorten(diagnosis.text)}"]
     if diagnosis.file:
         lines += _source_line(diagnosis.file, diagnosis.line)
+    if diagnosis.from_file:
+        lines.append(f"  from {diagnosis.from_file}:{diagnosis.from_line}")
+        lines += _source_line(diagnosis.from_file, diagnosis.from_line)
     if diagnosis.further:
         lines.append(f"  and {diagnosis.further} more error{'s' if diagnosis.further > 1 else ''}")
     if diagnosis.hint:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from oneop.authoring.binding import Source
+from oneop.authoring.schema import INSTEAD
 from oneop.errors import RegistrationError, described
 from oneop.model.attributes import ATTR_TYPES
 
@@ -25,6 +26,19 @@ _KINDS: dict[Any, str] = {
     tuple[int, ...]: "shape",
     list[tuple[int, ...]]: "shape[]",
     torch.types.Number: "Scalar",  # int | float | bool
+}
+#: Annotations of types that torch's schemas have and ours have not, and what to write instead.
+_OTHERS: dict[Any, str] = {
+    torch.device: "leave it out: the inputs say where it runs, and an op without inputs takes device by itself",
+    torch.layout: INSTEAD["Layout"],
+    torch.memory_format: INSTEAD["MemoryFormat"],
+    torch.Generator: INSTEAD["Generator"],
+    torch.Stream: INSTEAD["Stream"],
+    torch.SymBool: INSTEAD["SymBool"],
+    torch.SymFloat: INSTEAD["SymFloat"],
+    typing.Any: INSTEAD["Any"],
+    dict: INSTEAD["Dict"],
+    int | float: "write int | float | bool for a number that keeps its kind, or float",
 }
 _WIDEST = {"int": "int", "float": "float", "list[int]": "int[]", "list[float]": "float[]"}
 for _kind in ATTR_TYPES:
@@ -62,7 +76,7 @@ def schema_of_function(function: Callable[..., Any], mutates: Collection[str], s
         if kind is None:
             raise refuse(
                 f"parameter {parameter.name}: no schema has the type {_text(hints[parameter.name])}\n"
-                f"  there are: {', '.join(dict.fromkeys(_text(known) for known in _KINDS))}, each with | None"
+                f"  {_instead_of(hints[parameter.name])}"
             )
         if kind.startswith("Tensor") and not _is_absent(parameter.default):
             raise refuse(
@@ -74,6 +88,18 @@ def schema_of_function(function: Callable[..., Any], mutates: Collection[str], s
     if "return" not in hints:
         raise refuse("the result has no annotation; write -> Tensor, -> tuple[Tensor, Tensor] or -> None")
     return f"{name}({', '.join(parts)}) -> {_returns(hints['return'], refuse)}"
+
+
+def _instead_of(annotation: Any) -> str:
+    """Say what to write in place of an annotation that no schema has."""
+    choices = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+    is_optional = type(None) in typing.get_args(annotation)
+    plain = typing.Union[tuple(choices)] if is_optional else annotation  # noqa: UP007
+    plain = typing.get_origin(plain) if typing.get_origin(plain) is dict else plain
+    for other, instead in _OTHERS.items():
+        if plain == other:
+            return instead
+    return f"there are: {', '.join(dict.fromkeys(_text(known) for known in _KINDS))}, each with | None"
 
 
 def _is_absent(default: object) -> bool:

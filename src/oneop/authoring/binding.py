@@ -43,7 +43,13 @@ def source_of(function: Any, otherwise: Source) -> Source:
             f"  at {otherwise.file}:{otherwise.line}"
         )
     function = getattr(function, "py_func", getattr(function, "fn", function))  # numba's and triton's wrappers
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    plain = inspect.unwrap(function)
+    if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
+        raise RegistrationError(
+            f"a call of an async function gives no result, found {plain.__name__}\n"
+            f"  write def in place of async def\n  at {otherwise}"
+        )
+    code = getattr(plain, "__code__", None)
     if code is None:
         return otherwise
     return _source(code.co_filename, code.co_firstlineno, getattr(function, "__globals__", {}))

@@ -18,6 +18,7 @@ from oneop.authoring.rules import infer as inference
 from oneop.authoring.rules.sbp_entries import SbpRule, Signature
 from oneop.authoring.schema import Arg, Schema
 from oneop.authoring.spec import TensorSpec, watched
+from oneop.errors import OpNotFoundError
 from oneop.model.attributes import BY_SCHEMA
 from oneop.runtime.core import core, tell_defined
 
@@ -95,9 +96,12 @@ _DEVICES = {None: 0, "cpu": 1, "cuda": 2}
 def page_of(name: str, library: str) -> Page:
     """Return the page, without what the core does not know any more (tests put its registries back)."""
     page = _pages.get((name, library), Page(name=name, library=library))
-    if name not in core().op_names():
+    try:
+        info = core().op_info(name)
+    except OpNotFoundError:
         return Page(name=name, library=library)
-    info = core().op_info(name)
+    if info["name"] != name:  # an op of a package, which has the short name too
+        return Page(name=name, library=library)
     alive = {(k["source"]["library"], k["source"]["file"], k["source"]["line"]) for k in info["kernels"]}
     return replace(
         page,

@@ -438,6 +438,7 @@ def register_jvp(op: Op, function: F) -> F:
 @untraced
 def register_vmap(op: Op, function: F) -> F:
     """Register how it runs on batches: `def rule(info, in_dims, x, **attrs): return y, out_dim`, as torch has it."""
+    source_of(function, source_of_caller(1))  # refuses what cannot be called
     vmap_rules.set_rule(_name(op), function)
     tell_defined([_name(op)])
     return function

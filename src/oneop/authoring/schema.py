@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from oneop.authoring.other_forms import EMPTY, VIEW, instead_of, instead_of_output
 from oneop.errors import RegistrationError, described, did_you_mean
 from oneop.model.attributes import BY_SCHEMA
 
@@ -76,12 +77,17 @@ INSTEAD = {
     "Dimname": "write str k",
     "Any": "write a type; a choice of several is an attribute for each, with a default",
     "Dict": "write two lists, of keys and of values",
+    "DeviceIndex": "leave it out: the inputs say where it runs",
+    "Capsule": "leave it out: an op takes tensors, numbers, texts, dtypes and lists of them",
+    "NoneType": "leave it out: its value is always None",
+    "None": "leave it out: its value is always None",
     "SymFloat": "write float k",
     "SymBool": "write bool k",
     "complex[]": "write float[] k, real and imaginary parts in turn",
     "Scalar[]": "write float[] k, or int[] k",
-    "int[][]": "write shape[] k",
 }
+
+_INPUTS_FIRST = "inputs come first, or after a star that stands before all attributes"
 
 #: As many as the ABI allows for one argument.
 MOST_TENSORS = 65536
@@ -104,7 +110,7 @@ def parse_schema(text: str) -> Schema:
     attrs: list[Attr] = []
     after_star = False
     device = ""
-    for part in _split(arguments):
+    for part in _arguments(text, arguments):
         if part == "*":
             if after_star:
                 raise _error(text, "there are two stars; one says that what follows is given by name")
@@ -112,7 +118,7 @@ def parse_schema(text: str) -> Schema:
         elif part.startswith("Tensor"):
             positional = [attr.name for attr in attrs if attr.is_positional]
             if positional:
-                raise _error(text, f'"{part}" comes after the attribute {positional[-1]}; inputs come first')
+                raise _error(text, f'"{part}" comes after the attribute {positional[-1]}; {_INPUTS_FIRST}')
             inputs.append(replace(_tensor(text, part, f"input{len(inputs)}"), is_keyword_only=after_star))
         elif re.fullmatch(r"Device\b.*", part, re.DOTALL):
             device = part
@@ -182,10 +188,13 @@ def _check_positions(text: str, inputs: Sequence[Arg], attrs: Sequence[Attr]) ->
 
 
 def _outputs(text: str, returns: str) -> tuple[Arg, ...]:
-    parts = _split(returns[1:-1]) if returns.startswith("(") and returns.endswith(")") else [returns]
+    parts = _arguments(text, returns[1:-1]) if returns.startswith("(") and returns.endswith(")") else [returns]
     for part in parts:
-        word = part.split()[0].split("[")[0].rstrip("?") if part.split() else ""
-        if word in BY_SCHEMA or word in _ALIASES or word in INSTEAD:
+        instead = instead_of_output(part)
+        if instead:
+            raise _error(text, f'cannot read "{part}"; {instead}')
+        word = part.split()[0].split("[")[0].split("(")[0].rstrip("?")
+        if word in BY_SCHEMA or word in _ALIASES or word in INSTEAD or word == "Device":
             raise _error(text, f'"{part}": an op returns tensors; write -> Tensor, and return one of one element')
     outputs = [_tensor(text, part, "out" if len(parts) == 1 else f"out{i}") for i, part in enumerate(parts)]
     if any(output.has_gaps for output in outputs):
@@ -200,6 +209,10 @@ def _tensor(text: str, part: str, name: str) -> Arg:
         r"Tensor(\(\w+(!?)\))?(\?)?(\[(\d*)(\+?)\])?(\?)?\s*([A-Za-z_]\w*)?\s*(?:=\s*(None|\[\]))?", part
     )
     if not match:
+        if re.match(r"Tensor\([^)!]*\)", part):
+            raise _error(text, f'"{part}" is {VIEW}')
+        if instead_of(part):
+            raise _error(text, f'cannot read "{part}"; {instead_of(part)}')
         near = did_you_mean(re.split(r"\W", part)[0], ["Tensor"]) if not part.startswith("Tensor") else ""
         forms = "Tensor x, Tensor? x, Tensor[] x, Tensor[2] x or Tensor(a!) x"
         raise _error(text, f'cannot read "{part}"{near or ";"} expected {forms}')
@@ -208,7 +221,7 @@ def _tensor(text: str, part: str, name: str) -> Arg:
     if has_gaps and (count or writes or optional):
         raise _error(text, f'cannot read "{part}"; a list of which items may be None is Tensor?[]')
     if alias and not writes:
-        raise _error(text, f'"{part}" is a view; only Tensor(a!), which is changed in place, is possible')
+        raise _error(text, f'"{part}" is {VIEW}')
     if count and int(count) > MOST_TENSORS:
         raise _error(text, f'"{part}" has too many tensors: at most {MOST_TENSORS} are possible')
     return Arg(
@@ -225,6 +238,8 @@ def _tensor(text: str, part: str, name: str) -> Arg:
 def _attr(text: str, part: str, *, is_positional: bool) -> Attr:
     match = re.fullmatch(r"([A-Za-z_]\w*(?:\[\d*\])?\??)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?", part, re.DOTALL)
     if not match:
+        if instead_of(part):
+            raise _error(text, f'cannot read "{part}"; {instead_of(part)}')
         near = [INSTEAD[word] for word in INSTEAD if part.startswith((f"{word}(", f"{word} ", f"{word}?"))]
         instead = f"\n  {near[0]}" if near else ""
         raise _error(text, f'cannot read "{part}"; expected a type and a name, such as float alpha=0.01{instead}')
@@ -330,6 +345,14 @@ def _dtype(name: str) -> torch.dtype | None:
     return value if isinstance(value, torch.dtype) else None
 
 
+def _arguments(text: str, arguments: str) -> list[str]:
+    """Split at commas. Nothing at all has no part; else each comma stands between two."""
+    parts = _split(arguments)
+    if not all(parts) and len(parts) > 1:
+        raise _error(text, EMPTY)
+    return [part for part in parts if part]
+
+
 def _split(text: str) -> list[str]:
     """Split at commas that are in no brackets and no quotes."""
     parts, depth, quote, current = [], 0, "", ""
@@ -350,7 +373,7 @@ def _split(text: str) -> list[str]:
             continue
         current += char
     parts.append(current.strip())
-    return [part for part in parts if part]
+    return parts
 
 
 def _error(text: str, problem: str) -> RegistrationError:

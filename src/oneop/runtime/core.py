@@ -309,11 +309,11 @@ def _follow_schemas(names: list[str]) -> None:
 
 def restore(snapshot: object, libraries: dict[str, tuple[str, Any]]) -> None:
     """Put the registries and the list of loaded libraries back as they were."""
-    changed = set(core().restore(snapshot))
+    defined, changed = core().restore(snapshot)
     forget_ops(changed)
     forget_ops(set(_ops) - set(core().op_names()))
     for name in changed:
         find_op(name)
     loaded_libraries.clear()
     loaded_libraries.update(libraries)
-    tell_defined(core().op_names())
+    tell_defined(defined)

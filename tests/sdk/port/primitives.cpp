@@ -1,8 +1,10 @@
 // Ops that do nothing but call one primitive, for test_primitives.py.
 #include "oneflow/core/ep/include/primitive/add.h"
 #include "oneflow/core/ep/include/primitive/broadcast_elementwise_binary.h"
+#include "oneflow/core/ep/include/primitive/broadcast_elementwise_unary.h"
 #include "oneflow/core/ep/include/primitive/cast.h"
 #include "oneflow/core/ep/include/primitive/constant_pad.h"
+#include "oneflow/core/ep/include/primitive/copy_nd.h"
 #include "oneflow/core/ep/include/primitive/elementwise_unary.h"
 #include "oneflow/core/ep/include/primitive/fill.h"
 #include "oneflow/core/ep/include/primitive/matmul.h"
@@ -127,6 +129,27 @@ PRIMITIVE_OP(permute, .Input("x")) {
   primitive->Launch(ctx->stream(), Out(ctx)->data_type(), permutation.size(),
                     In(ctx, "x")->shape_view().ptr(), In(ctx, "x")->dptr(), permutation.data(),
                     Out(ctx)->mut_dptr());
+}
+
+// list: where the box begins in the output, in x, and its sizes; elements of c are around it.
+PRIMITIVE_OP(copy_nd, .Input("x").Input("c")) {
+  const auto list = ctx->Attr<std::vector<int32_t>>("list");
+  const std::vector<int64_t> box(list.begin(), list.end());
+  const auto x = In(ctx, "x")->shape_view(), out = Out(ctx)->shape_view();
+  const int64_t n = x.NumAxes();
+  std::memcpy(Out(ctx)->mut_dptr(), In(ctx, "c")->dptr(),
+              Count(Out(ctx)) * GetSizeOfDataType(Out(ctx)->data_type()));
+  NewPrimitive<CopyNdFactory>(ctx->device_type(), n)
+      ->Launch(ctx->stream(), Out(ctx)->data_type(), n, Out(ctx)->mut_dptr(), out.ptr(), box.data(),
+               In(ctx, "x")->dptr(), x.ptr(), box.data() + n, box.data() + 2 * n);
+}
+
+PRIMITIVE_OP(broadcast_unary, .Input("x")) {
+  auto primitive = NewPrimitive<BroadcastElementwiseUnaryFactory>(
+      ctx->device_type(), UnaryOp::kIdentity, In(ctx, "x")->data_type(), Out(ctx)->data_type(), 8);
+  const auto x = In(ctx, "x")->shape_view(), out = Out(ctx)->shape_view();
+  primitive->Launch(ctx->stream(), x.NumAxes(), x.ptr(), In(ctx, "x")->dptr(), out.NumAxes(),
+                    out.ptr(), Out(ctx)->mut_dptr());
 }
 
 PRIMITIVE_OP(pad, .Input("x")) {

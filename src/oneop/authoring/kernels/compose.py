@@ -60,12 +60,19 @@ def _compose(name: str, overload: Any, args: Sequence[Any], attrs: dict[str, Any
     if outputs is None:
         return NotImplemented
     results = outputs[0] if len(outputs) == 1 else tuple(outputs)
-    arranged = [
-        [t.contiguous() for t in arg] if isinstance(arg, (list, tuple)) else arg if arg is None else arg.contiguous()
-        for arg in args
-    ]
+    arranged = [pytree.tree_map_only(torch.Tensor, torch.Tensor.contiguous, arg) for arg in args]
     chosen(*arranged, **keywords, out=results)
+    if changes:
+        _write_back(args, arranged, [arg["is_mutable"] for arg in info["inputs"]])
     return results
+
+
+def _write_back(args: Sequence[Any], arranged: Sequence[Any], is_mutable: Sequence[bool]) -> None:
+    """Keep what eager calls keep: what a kernel writes into a copy of an input reaches the input."""
+    for arg, copied, flag in zip(args, arranged, is_mutable, strict=True):
+        for tensor, copy in zip(pytree.tree_leaves(arg), pytree.tree_leaves(copied), strict=True):
+            if flag and isinstance(tensor, torch.Tensor) and copy is not tensor:
+                tensor.copy_(copy)
 
 
 def _read_before_change(args: Sequence[Any], is_mutable: Sequence[bool]) -> list[Any]:

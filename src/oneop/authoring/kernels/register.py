@@ -182,6 +182,7 @@ def _on_tensors(schema: Schema, function: Callable[..., Any], source: Source) ->
         "takes_out": taken.out,
         "arranges": taken.out,  # whoever writes into memory will read it too
         "input_is_list": [arg.is_list for arg in schema.inputs],
+        "input_is_mutable": [arg.is_mutable for arg in schema.inputs],
     }
 
 

@@ -18,7 +18,7 @@ import torch.utils.dlpack
 from oneop.authoring.binding import Source
 from oneop.authoring.book import schema_of
 from oneop.authoring.schema import Schema
-from oneop.errors import ArgumentError, MissingDependencyError, RegistrationError, described
+from oneop.errors import ArgumentError, MissingDependencyError, OneopError, RegistrationError, described
 from oneop.runtime.core import core
 from oneop.runtime.modes import untraced
 
@@ -40,7 +40,12 @@ def as_kernel(schema: Schema, function: object, source: Source) -> Callable[...,
             raise RegistrationError(f'op "{schema.name}", attribute "{attr.name}": {problem}\n  at {source}')
     names = [attr.name for attr in schema.attrs]
 
+    scalars = [attr.name for attr in schema.attrs if attr.type == "Scalar"]
+
     def kernel(*inputs: Any, **values: Any) -> None:
+        for name in scalars:  # tvm-ffi would hand it over as a Python object
+            if isinstance(values[name], complex):
+                raise ValueError(f'attribute "{name}": tvm-ffi has no complex numbers, found {values[name]}')
         outputs = values["out"] if isinstance(values["out"], tuple | list) else (values["out"],)
         function(*inputs, *outputs, *(values[name] for name in names))
 
@@ -63,6 +68,13 @@ def tvm_ffi_function(op: Callable[..., Any]) -> Any:
     count, names = len(schema.inputs), [attr.name for attr in schema.attrs]
 
     def call(*args: Any) -> Any:
+        try:
+            return computed(*args)
+        except OneopError as error:  # tvm-ffi knows Python's own kinds of errors and makes others a RuntimeError
+            kind = next(base for base in type(error).__mro__ if base.__module__ == "builtins")
+            raise kind(str(error)) from error
+
+    def computed(*args: Any) -> Any:
         values = [_to_torch(tvm, arg) for arg in args]
         if len(values) > count + len(names):
             raise ArgumentError(

@@ -130,6 +130,8 @@ def _with_symbols(shape: Sequence[Any], axes: Sequence[int]) -> list[Any]:
         if axis >= len(sizes):
             continue
         largest = sizes[axis]
+        if isinstance(largest, int) and largest == 0:
+            continue  # there is one size: inductor takes no symbol that cannot exceed 0
         if isinstance(largest, int):
             sizes[axis] = context.new_dynamic_size(min=0, max=largest)
         else:  # itself a symbol

@@ -109,6 +109,8 @@ def _read(schema: Schema, written: Written, source: Source) -> list[Entry]:
             raise refuse(f"it says nothing about {', '.join(absent)}")
         return [entry(written[name]) for name in names]
     if not isinstance(written, str):
+        if not isinstance(written, (list, tuple)):
+            raise refuse(f"expected a text, a list, a mapping or a function, found {described(written)}")
         if len(written) != len(args):
             raise refuse(f"expected {len(args)} entries, for {', '.join(a.name for a in args)}; found {len(written)}")
         return [entry(value) for value in written]

@@ -25,9 +25,10 @@ class Dialect {
 // --- Traits and interfaces -------------------------------------------------------------------------------------------
 
 class Trait;
-class NativeOpTrait<string name> : Trait { string trait = name; string cppNamespace = "::mlir::OpTrait"; }
+class OpTrait : Trait;  // MLIR's name for it before 2022: lists of either take every trait
+class NativeOpTrait<string name> : OpTrait { string trait = name; string cppNamespace = "::mlir::OpTrait"; }
 class ParamNativeOpTrait<string prop, string params> : NativeOpTrait<prop # "<" # params # ">::Impl">;
-class TraitList<list<Trait> props> : Trait { list<Trait> traits = props; }
+class TraitList<list<Trait> props> : OpTrait { list<Trait> traits = props; }
 class InterfaceMethod<string desc, string ret, string name, dag args = (ins), code body = "", code impl = ""> {
   string description = desc;
   string returnType = ret;
@@ -38,7 +39,7 @@ class InterfaceMethod<string desc, string ret, string name, dag args = (ins), co
 }
 class StaticInterfaceMethod<string desc, string ret, string name, dag args = (ins), code body = "", code impl = "">
     : InterfaceMethod<desc, ret, name, args, body, impl>;
-class OpInterface<string name> : Trait {
+class OpInterface<string name> : OpTrait {
   string cppInterfaceName = name;
   string cppNamespace = "";
   string description = "";
@@ -107,6 +108,7 @@ class Attr<string desc = ""> {
   Attr baseAttr = ?;
   string defaultValue = ?;
   bit isOptional = 0;
+  string constBuilderCall = "";
 }
 class StringBasedAttr<Pred pred, string desc> : Attr<desc>;
 class TypedArrayAttrBase<Attr element, string desc> : Attr<desc> { Attr elementAttr = element; }
@@ -250,3 +252,4 @@ class Pass<string flag, string op = ""> {
   list<string> dependentDialects = [];
   list<Option> options = [];
 }
+class FunctionPass<string flag> : Pass<flag, "FuncOp">;  // MLIR's until 2022

@@ -178,6 +178,7 @@ class Op {
     if (kIsRight) {
       record_->gradient_text = text;
       NewGradient(record_);
+      CheckGradient();
     }
     return *this;
   }
@@ -207,7 +208,11 @@ class Op {
     record_->def.doc = text;
     return *this;
   }
-  Op& no_grad() { return Flag(ONEOP_OP_NO_GRAD); }
+  Op& no_grad() {
+    Flag(ONEOP_OP_NO_GRAD);
+    CheckGradient();
+    return *this;
+  }
   Op& random() { return Flag(ONEOP_OP_RANDOM); }
   Op& side_effect() { return Flag(ONEOP_OP_SIDE_EFFECT); }
   Op& cpu_only() { return Flag(ONEOP_OP_CPU_ONLY); }
@@ -218,6 +223,12 @@ class Op {
   // Of elements and rows that are each worked out alone, in an order that depends on nothing else.
   static constexpr uint32_t kEachAlone = ONEOP_KERNEL_DETERMINISTIC | ONEOP_KERNEL_BATCH_INVARIANT;
 
+  // An op has a gradient or none: either would win without a word.
+  void CheckGradient() {
+    if (record_->gradient_text != nullptr && (record_->def.flags & ONEOP_OP_NO_GRAD) != 0) {
+      record_->Mistake({"it has a .gradient and .no_grad(); use one of them"});
+    }
+  }
   Op& Flag(uint32_t flag) {
     record_->def.flags |= flag;
     return *this;

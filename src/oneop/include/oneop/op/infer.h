@@ -122,6 +122,21 @@ ONEOP_COLD inline void PutDtypes(const OpRecord& record, const oneop_frame* fram
   }
 }
 
+// A dtype that nothing names is that of the first input, which a call may leave out.
+ONEOP_COLD inline void CheckDtypes(const oneop_frame* frame) {
+  for (int32_t i = 0; frame->num_input_tensors == 0 && i != frame->num_outputs; ++i) {
+    const oneop_arg* arg = sdk::ArgAt(frame, frame->outputs, i);
+    for (int32_t k = 0; k != arg->count; ++k) {
+      if (sdk::TensorAt(frame, arg->first + k)->dtype == ::oneflow::kInvalidDataType) {
+        Refuse({"no input is given that output \"", arg->name,
+                "\" could take its dtype from\n  give one, or name a dtype in .infer: "
+                "ctx.set<float>(\"",
+                arg->name, "\", shape)"});
+      }
+    }
+  }
+}
+
 // The author's function must set every output: what it leaves out would keep the shape that the
 // host happened to put there.
 ONEOP_COLD inline void RunInfer(const OpRecord& record, oneop_frame* frame) {
@@ -161,6 +176,7 @@ ONEOP_COLD inline int32_t InferOutputs(void* self, oneop_frame* frame, oneop_sta
       }
     }
     PutDtypes(record, frame);
+    CheckDtypes(frame);
     return ONEOP_OK;
   } catch (...) {
     return sdk::ReportCurrentException(frame, status, {record.place.file, record.place.line});

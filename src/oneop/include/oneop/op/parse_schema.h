@@ -3,6 +3,7 @@
 #define ONEOP_OP_PARSE_SCHEMA_H_
 
 #include "oneop/op/schema.h"
+#include "oneop/op/text/other_forms.h"
 
 ONEOP_OP_INTERFACE
 
@@ -62,14 +63,22 @@ class SchemaParser {
     return rest.empty() ? cursor_.text.substr(cursor_.at, 1) : rest;
   }
 
+  // Whether a comma or a bracket stands where an argument is expected.
+  constexpr bool IsNothing() {
+    cursor_.SkipSpace();
+    return cursor_.Next() == ',' || cursor_.Next() == ')';
+  }
+
   constexpr bool Arguments() {
     bool after_star = false;
     if (cursor_.Take(")")) {
       return true;
     }
     do {
-      cursor_.SkipSpace();
-      if (cursor_.Next() == '*') {
+      if (IsNothing()) {
+        return Refuse(kEmptyArgument, Here());
+      }
+      if (Here() == "*") {
         if (after_star) {
           return Refuse("there are two stars; one says that what follows is given by name", Here());
         }
@@ -88,7 +97,7 @@ class SchemaParser {
     const std::string_view part = Here();
     if (part.substr(0, 6) == "Tensor") {
       if (schema_.num_attrs != 0 && (!after_star || schema_.attrs[0].is_positional)) {
-        return Refuse("an input comes before the attributes", part);
+        return Refuse("inputs come first, or after a star that stands before all attributes", part);
       }
       if (schema_.num_inputs == kMostArguments) {
         return Refuse("a schema has at most 16 inputs; use a list, Tensor[]", part);
@@ -136,7 +145,7 @@ class SchemaParser {
         return Refuse(forms, part);
       }
       if (!cursor_.Take("!")) {
-        return Refuse("a view; only Tensor(a!), which is changed in place, is possible", part);
+        return Refuse(kViewArgument, part);
       }
       arg->is_mutable = true;
       if (!cursor_.Take(")")) {
@@ -154,8 +163,10 @@ class SchemaParser {
       arg->has_gaps = has_mark;
       arg->count = count < 0 ? 1 : count;
       arg->count_is_minimum = cursor_.Take("+") || count < 0;
-      if (count > kMostTensors || !cursor_.Take("]")) {
-        return Refuse(count > kMostTensors ? "at most 65536 tensors are possible" : forms, part);
+      if (count > kMostTensors || !cursor_.Take("]") || cursor_.Next() == '[') {
+        return Refuse(
+            count > kMostTensors ? "at most 65536 tensors are possible" : InsteadOf(part, forms),
+            part);
       }
     }
     arg->is_optional = has_mark || cursor_.Next() == '?';
@@ -171,17 +182,19 @@ class SchemaParser {
     return !arg->name.empty() || Refuse("expected a name for it", part);
   }
 
+  static constexpr const char* kAttributeForm =
+      "expected a type and a name, such as float alpha=0.01";
   constexpr bool Attribute(AttrArg* attr, std::string_view part) {
     const size_t begin = cursor_.at;
     if (cursor_.Word().empty()) {
-      return Refuse("expected a type and a name, such as float alpha=0.01", part);
+      return Refuse(InsteadOf(part, kAttributeForm), part);
     }
     const std::string_view item = cursor_.text.substr(begin, cursor_.at - begin);
     if (cursor_.Next() == '[') {
       cursor_.Take("[");
       const int size = cursor_.Number();
       if (!cursor_.Take("]")) {
-        return Refuse("expected a type and a name, such as float alpha=0.01", part);
+        return Refuse(InsteadOf(part, kAttributeForm), part);
       }
       if (size == 0 || size > kMostTensors) {
         return Refuse("a list of a fixed length has 1 to 65536 items", part);
@@ -202,7 +215,7 @@ class SchemaParser {
     }
     attr->name = cursor_.Word();
     if (attr->name.empty()) {
-      return Refuse("expected a type and a name, such as float alpha=0.01", part);
+      return Refuse(InsteadOf(part, kAttributeForm), part);
     }
     if (cursor_.Take("=")) {
       attr->has_default = true;
@@ -250,8 +263,15 @@ class SchemaParser {
       const int number = schema_.num_outputs;
       const std::string_view part = Here();
       TensorArg* arg = &schema_.outputs[schema_.num_outputs++];
+      if (IsNothing()) {
+        return Refuse(kEmptyArgument, part);
+      }
+      if (const char* instead = InsteadOfOutput(part)) {
+        return Refuse(instead, part);
+      }
       Cursor ahead = cursor_;
-      if (IsOtherType(ahead.Word())) {
+      const std::string_view type = ahead.Word();
+      if (type == "Device" || IsOtherType(type)) {
         return Refuse("an op returns tensors; write -> Tensor, and return one of one element",
                       part);
       }

@@ -135,12 +135,18 @@ constexpr Instead kInstead[] = {
      "there is no such type of attributes; write a type; a choice of several is an attribute for "
      "each, with a default"},
     {"Dict", "there is no such type of attributes; write two lists, of keys and of values"},
+    {"DeviceIndex",
+     "there is no such type of attributes; leave it out: the inputs say where it runs"},
+    {"Capsule",
+     "there is no such type of attributes; leave it out: an op takes tensors, numbers, texts, "
+     "dtypes and lists of them"},
+    {"NoneType", "there is no such type of attributes; leave it out: its value is always None"},
+    {"None", "there is no such type of attributes; leave it out: its value is always None"},
     {"SymFloat", "there is no such type of attributes; write float k"},
     {"SymBool", "there is no such type of attributes; write bool k"},
     {"complex[]",
      "there is no such type of attributes; write float[] k, real and imaginary parts in turn"},
     {"Scalar[]", "there is no such type of attributes; write float[] k, or int[] k"},
-    {"int[][]", "there is no such type of attributes; write shape[] k"},
 };
 
 constexpr std::string_view kInputNames[] = {"input0", "input1", "input2", "input3",

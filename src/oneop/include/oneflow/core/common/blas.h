@@ -9,8 +9,23 @@ enum CBLAS_TRANSPOSE { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 11
 
 namespace oneflow ONEOP_HIDDEN {
 
+// BLAS's rule for a vector of n elements: with a negative step it is read from its end.
+template <class T>
+T* cblas_begin(int n, T* x, int step) {
+  return step < 0 ? x - static_cast<int64_t>(n - 1) * step : x;
+}
 template <class T>
 T cblas_dot(int n, const T* x, int x_step, const T* y, int y_step) {
+  x = cblas_begin(n, x, x_step);
+  y = cblas_begin(n, y, y_step);
+  if constexpr (std::is_integral_v<T>) {
+    // One sum, unsigned and wide: it wraps, and gcc 12 compiles lanes of int8 and int16 wrongly.
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      sum += static_cast<uint64_t>(x[i * x_step]) * static_cast<uint64_t>(y[i * y_step]);
+    }
+    return static_cast<T>(sum);
+  }
   using A = typename ::oneop::sdk::AccumulatorOf<T>::type;
   A lanes[8] = {};
   int64_t i = 0;
@@ -27,6 +42,8 @@ T cblas_dot(int n, const T* x, int x_step, const T* y, int y_step) {
 }
 template <class T>
 void cblas_axpy(int n, T alpha, const T* x, int x_step, T* y, int y_step) {
+  x = cblas_begin(n, x, x_step);
+  y = cblas_begin(n, y, y_step);
   for (int64_t i = 0; i < n; ++i) {
     y[i * y_step] = static_cast<T>(y[i * y_step] + alpha * x[i * x_step]);
   }

@@ -81,10 +81,7 @@ struct NewKernelUtil {
   }
   template <class T>
   static void Axpy(DeviceCtx*, int n, T alpha, const T* x, int x_step, T* y, int y_step) {
-    CHECK(x_step > 0 && y_step > 0);
-    for (int64_t i = 0; i < n; ++i) {
-      y[i * y_step] += alpha * x[i * x_step];
-    }
+    cblas_axpy(n, alpha, x, x_step, y, y_step);
   }
 
 #define ONEOP_BY_SCALAR(Name, expression)                                              \

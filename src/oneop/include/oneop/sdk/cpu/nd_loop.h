@@ -110,17 +110,29 @@ struct NdLoop {
   }
 };
 
+[[noreturn]] inline void ThrowNoBroadcast(int64_t extent, int64_t to) {
+  ThrowText(ONEOP_ERROR_VALUE,
+            {"a dimension of ", Digits(extent), " elements cannot be broadcast to ", Digits(to)});
+}
 // The strides of a contiguous tensor of `dims`, repeated along the dimensions in which `to` is
-// larger; `to` may have more dimensions in front.
+// larger; `to` may have more dimensions in front. Each dimension of the tensor has 1 element or
+// those of `to`, so that all of it is read and nothing else; dimensions that `to` lacks have 1.
 inline void BroadcastStrides(int64_t ndim, const int64_t* dims, int64_t to_ndim, const int64_t* to,
                              int64_t* strides) {
+  if (to_ndim > ONEOP_MAX_DIMS) {
+    ThrowText(ONEOP_ERROR_VALUE, {"a loop has too many dimensions"});
+  }
+  for (int64_t i = 0; i < ndim - to_ndim; ++i) {
+    if (dims[i] != 1) {
+      ThrowNoBroadcast(dims[i], 1);
+    }
+  }
   int64_t step = 1;
   for (int64_t i = to_ndim; i-- > 0;) {
     const int64_t own = i - (to_ndim - ndim);
     const int64_t extent = own < 0 ? 1 : dims[own];
     if (extent != 1 && extent != to[i]) {
-      ThrowText(ONEOP_ERROR_VALUE, {"a dimension of ", Digits(extent),
-                                    " elements cannot be broadcast to ", Digits(to[i])});
+      ThrowNoBroadcast(extent, to[i]);
     }
     strides[i] = extent == 1 ? 0 : step;
     step *= extent;

@@ -2,6 +2,7 @@
 #ifndef ONEOP_SDK_CPU_TRANSPOSE_H_
 #define ONEOP_SDK_CPU_TRANSPOSE_H_
 
+#include <algorithm>
 #include <cstring>
 
 #include "oneop/sdk/cpu/nd_loop.h"
@@ -48,10 +49,25 @@ inline void CopyElementsOfSize(NdLoop<2>* loop, size_t size, void* to, const voi
   }
 }
 
+// Each dimension stands in it once: then the result has all elements, and no others.
+template <class Permutation>
+void CheckPermutation(int64_t ndim, const Permutation& permutation) {
+  static_assert(ONEOP_MAX_DIMS <= 64, "one bit for each dimension");
+  uint64_t seen = 0;
+  for (int64_t i = 0; i != ndim; ++i) {
+    const int64_t axis = static_cast<int64_t>(permutation[i]);
+    if (ndim > ONEOP_MAX_DIMS || axis < 0 || axis >= ndim || (seen >> axis & 1) != 0) {
+      ThrowText(ONEOP_ERROR_VALUE, {"a permutation of ", Digits(ndim), " dimensions has ",
+                                    Digits(axis), " at ", Digits(i)});
+    }
+    seen |= uint64_t{1} << axis;
+  }
+}
 // Dimension i of the result is dimension permutation[i] of the source.
 template <class Permutation>
 NdLoop<2> PermuteLoop(int64_t ndim, const int64_t* dims, const Permutation& permutation) {
   int64_t from[ONEOP_MAX_DIMS], to[ONEOP_MAX_DIMS];
+  CheckPermutation(ndim, permutation);
   int64_t step = 1;
   for (int64_t i = ndim; i-- > 0; step *= dims[i]) {
     from[i] = step;
@@ -67,6 +83,13 @@ NdLoop<2> PermuteLoop(int64_t ndim, const int64_t* dims, const Permutation& perm
   return loop;
 }
 
+// A box lies inside its tensor.
+inline void CheckBox(int64_t dim, int64_t at, int64_t extent) {
+  if (at < 0 || extent < 0 || at > dim || extent > dim - at) {
+    ThrowText(ONEOP_ERROR_VALUE, {"a box of ", Digits(extent), " elements at ", Digits(at),
+                                  " is not in a dimension of ", Digits(dim)});
+  }
+}
 // A box of `extent` from one tensor to another; the offsets of its first element are added.
 inline NdLoop<2> BoxLoop(int64_t ndim, const int64_t* to_dims, const int64_t* to_at,
                          const int64_t* from_dims, const int64_t* from_at, const int64_t* extent,
@@ -75,7 +98,12 @@ inline NdLoop<2> BoxLoop(int64_t ndim, const int64_t* to_dims, const int64_t* to
   int64_t to_steps[ONEOP_MAX_DIMS], from_steps[ONEOP_MAX_DIMS];
   int64_t to = 1, from = 1;
   *to_offset = *from_offset = 0;
+  const bool is_empty = std::find(extent, extent + ndim, 0) != extent + ndim;  // wherever it is
   for (int64_t i = ndim; i-- > 0;) {
+    if (!is_empty) {
+      CheckBox(to_dims[i], to_at[i], extent[i]);
+      CheckBox(from_dims[i], from_at[i], extent[i]);
+    }
     to_steps[i] = to;
     from_steps[i] = from;
     *to_offset += to_at[i] * to;

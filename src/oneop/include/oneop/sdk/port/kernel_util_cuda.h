@@ -156,8 +156,9 @@ struct NewKernelUtil<kCUDA> {
 
   template <class T>
   static void Axpy(DeviceCtx* ctx, int n, T alpha, const T* x, int x_step, T* y, int y_step) {
-    CHECK(x_step > 0 && y_step > 0);
-    RUN_CUDA_KERNEL((::oneop::sdk::on_gpu::AxpyKernel<T>), ctx, n, n, alpha, x, x_step, y, y_step);
+    CHECK_NE(y_step, 0);  // threads would write one element
+    RUN_CUDA_KERNEL((::oneop::sdk::on_gpu::AxpyKernel<T>), ctx, n, n, alpha,
+                    cblas_begin(n, x, x_step), x_step, cblas_begin(n, y, y_step), y_step);
   }
   template <class T>
   static void Transpose(DeviceCtx* ctx, int32_t num_axes, const ShapeView& x_shape,

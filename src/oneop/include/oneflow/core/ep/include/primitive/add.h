@@ -27,7 +27,9 @@ class Add : public Primitive {
           for (size_t k = 0; k != arity; ++k) {
             const T* in = static_cast<const T*>(srcs[k]) + begin;
             for (int64_t i = 0; i < n; ++i) {
-              sums[i] = static_cast<A>(sums[i] + static_cast<A>(in[i]));
+              // not 0 + in[i]: the sum of negative zeros is one
+              sums[i] =
+                  static_cast<A>(k == 0 ? static_cast<A>(in[i]) : sums[i] + static_cast<A>(in[i]));
             }
           }
           for (int64_t i = 0; i < n; ++i) {

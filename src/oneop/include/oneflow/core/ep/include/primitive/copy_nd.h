@@ -56,6 +56,8 @@ class ConstantPad : public Primitive {
     for (size_t i = 0; i != num_dims; ++i) {
       const auto inside = [](int64_t pad) { return pad < 0 ? -pad : 0; };
       to_dims[i] = dims[i] + before[i] + after[i];
+      CHECK_GE(to_dims[i], 0) << "a dimension of " << dims[i] << " elements cannot be padded by "
+                              << before[i] << " and " << after[i];
       to_at[i] = before[i] < 0 ? 0 : before[i];
       from_at[i] = inside(before[i]);
       extent[i] = dims[i] - inside(before[i]) - inside(after[i]);

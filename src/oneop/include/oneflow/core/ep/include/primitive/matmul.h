@@ -62,7 +62,7 @@ class BroadcastMatmul : public MatmulBase {
               size_t num_c_dims, const int64_t* c_dims, void* c) {
     CHECK(num_a_dims >= 2 && num_b_dims >= 2 && num_c_dims >= 2);
     const int64_t m = c_dims[num_c_dims - 2], n = c_dims[num_c_dims - 1];
-    const int64_t k = a_dims[num_a_dims - (a_ ? 2 : 1)];
+    const int64_t k = CheckedK(a_dims + num_a_dims - 2, b_dims + num_b_dims - 2, m, n);
     const int64_t num_batch = static_cast<int64_t>(num_c_dims) - 2;
     int64_t a_steps[ONEOP_MAX_DIMS], b_steps[ONEOP_MAX_DIMS];
     ::oneop::sdk::BroadcastStrides(static_cast<int64_t>(num_a_dims) - 2, a_dims, num_batch, c_dims,
@@ -85,6 +85,17 @@ class BroadcastMatmul : public MatmulBase {
           static_cast<const char*>(b) + b_at * k * n * size, 0, beta.Value<double>(),
           static_cast<char*>(c) + number * m * n * size);
     }
+  }
+
+ private:
+  // Both matrices have the sizes of the product: m x k and k x n, or the other way around.
+  int64_t CheckedK(const int64_t* a, const int64_t* b, int64_t m, int64_t n) const {
+    const int64_t k = a[a_ ? 0 : 1];
+    CHECK(a[a_ ? 1 : 0] == m && b[b_ ? 1 : 0] == k && b[b_ ? 0 : 1] == n)
+        << "matrices of " << a[0] << " x " << a[1] << " and " << b[0] << " x " << b[1]
+        << (a_ || b_ ? ", transposed as asked for," : "") << " have no product of " << m << " x "
+        << n;
+    return k;
   }
 };
 
