@@ -334,8 +334,10 @@ OP("fraction_by_int(Tensor x) -> Tensor y")
     .same_shape()
     .kernel<float, double>([](auto x, auto y) {
       using T = Element<decltype(y)>;
-      for (int64_t i = 0; i < x.numel(); ++i)
-        y[i] = x[i] - static_cast<T>(static_cast<int32_t>(x[i]));
+      for (int64_t i = 0; i < x.numel(); ++i) {
+        volatile int32_t whole = static_cast<int32_t>(x[i]);  // else compilers make a truncation of it
+        y[i] = x[i] - static_cast<T>(whole);
+      }
     })
     .no_grad();
 

@@ -698,7 +698,7 @@ PYTHON = {
     variable_by_name_in_a_global: ("environment",),
     numba_reads_past_end: ("memory",),
     numba_index_wraps: ("reference",),
-    torch_kernel_scales_its_input: ("memory", "sizes"),
+    torch_kernel_scales_its_input: ("memory", "sizes", "determinism"),
 }
 
 EXPECTED = {**CPP, **{make.__name__: families for make, families in PYTHON.items()}}

@@ -20,9 +20,10 @@ from oneop.benchmark.result import BACKWARD, FORWARD
 from oneop.benchmark.timing import Call, Contender
 from oneop.errors import GradientNotFoundError, KernelNotFoundError
 from oneop.runtime.core import core
+from oneop.testing.accuracy import LOW
 from oneop.testing.case import Case
 from oneop.testing.compare import is_close, largest_value
-from oneop.testing.families.agreement import LOW, call_reference, results_of_kernel
+from oneop.testing.families.agreement import call_reference, results_of_kernel
 from oneop.testing.families.gradients import differentiable, floating
 
 

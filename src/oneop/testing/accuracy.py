@@ -27,6 +27,8 @@ FLOOR_ALONE = 64.0
 NUDGES, NUDGES_OF_LARGE, LARGE = 6, 1, 50_000
 
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
+#: Sums of these are kept in float32 until they are done, so that their roundings do not grow.
+LOW = (torch.float16, torch.bfloat16)
 Function = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 
 
@@ -81,7 +83,8 @@ def bounds_of(
     for place, result in enumerate(expected):
         others = [results[place] for results in near if len(results) == len(expected)]
         reference = own[place] if own is not None and len(own) == len(expected) else None
-        bounds.append(_bound(result, others, reference, dtype, floor, math.sqrt(max(length, 1))))
+        growth = 1.0 if dtype in LOW else math.sqrt(max(length, 1))
+        bounds.append(_bound(result, others, reference, dtype, floor, growth))
     return bounds
 
 

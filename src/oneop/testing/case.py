@@ -155,7 +155,7 @@ def make_case(
     subject = domain.subject
     tensors = []
     count = len(choice.dtypes)
-    bounds = _bounds(subject, choice, shapes)
+    bounds = _bounds(domain, choice, shapes)
     for i, (shape, dtype) in enumerate(zip(shapes, choice.dtypes, strict=True)):
         layout = "contiguous" if layouts is None else layouts[i]
         tensors.append(
@@ -165,14 +165,18 @@ def make_case(
     return Case(subject=subject, counts=choice.counts, tensors=tuple(tensors), attrs=fitted, device=domain.device)
 
 
-def _bounds(subject: Subject, choice: Choice, shapes: Sequence[tuple[int, ...]]) -> list[tuple[float, float] | None]:
-    """Return the bounds that the author gave; integers beside floats may be indices, and stay below every size."""
+def _bounds(domain: Domain, choice: Choice, shapes: Sequence[tuple[int, ...]]) -> list[tuple[float, float] | None]:
+    """Return the bounds that the author gave, or that were found.
+
+    Integers beside floats may be indices, and stay below every size.
+    """
+    subject = domain.subject
     names = [arg.name for arg, n in zip(subject.op.inputs, choice.counts, strict=True) for _ in range(n)]
     is_mixed = any(d.is_floating_point for d in choice.dtypes) and not all(d.is_floating_point for d in choice.dtypes)
     least = min((size for shape in shapes for size in shape), default=1)
     bounds: list[tuple[float, float] | None] = []
     for name, dtype in zip(names, choice.dtypes, strict=True):
-        hinted = subject.hints.values.get(name)
+        hinted = subject.hints.values.get(name) or domain.values.get(name)
         is_index = is_mixed and not dtype.is_floating_point and dtype != torch.bool
         bounds.append(hinted or ((0, least - 1) if is_index else None))
     return bounds

@@ -15,6 +15,7 @@ import torch
 
 from oneop.errors import ArgumentError, MissingDependencyError
 from oneop.registry import list_ops
+from oneop.testing.accepted import with_accepted_values
 from oneop.testing.accuracy import NARROW
 from oneop.testing.case import Case
 from oneop.testing.domain.probe import Choice, Domain, find_domain
@@ -203,6 +204,8 @@ def run_check(
             if device not in contexts:
                 try:
                     domain = _domain_of(case) if case is not None else find_domain(subject, device)
+                    domain, told = with_accepted_values(domain) if case is None else (domain, None)
+                    outcomes += [told] if told is not None else []
                 except ArgumentError as error:
                     failure = Failure(message=str(error), case="", reproduce=())
                     outcomes.append(Outcome(family=_title(device, "inputs"), status=FAILED, failure=failure))

@@ -27,6 +27,10 @@ class NotForThis(Exception):
     """A property says nothing about this call."""
 
 
+class ReferenceRefuses(NotForThis):
+    """The reference raises an error for a call that the op takes: it is no judge of it."""
+
+
 class Enough(Exception):
     """A property knows all it wants to."""
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
+
 from oneop.errors import ArgumentError
 from oneop.registry import KernelDef, OpDef, get_op
 from oneop.runtime.core import core, find_op
+from oneop.runtime.dtype_numbers import DTYPE_CODES
 
 if TYPE_CHECKING:
-    import torch
-
     from oneop._core import Op
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,7 +167,7 @@ class Subject:
         return list(results or ()) if isinstance(results, (list, tuple)) else [results]
 
     def torch_args(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return all arguments of the torch op, defaults filled in."""
+        """Return all arguments of the torch op, defaults filled in; dtypes in lists as the numbers that it takes."""
         overload: torch._ops.OpOverload = self.call.overload
         names = [argument.name for argument in overload._schema.arguments]
         by_name: dict[str, Any] = dict(zip(names, inputs, strict=False))
@@ -178,6 +179,8 @@ class Subject:
             value = by_name.get(argument.name, argument.default_value if argument.has_default_value() else None)
             if value is None and "List[Tensor]" in str(argument.type):
                 value = []
+            if isinstance(value, (list, tuple)) and any(isinstance(item, torch.dtype) for item in value):
+                value = [DTYPE_CODES.get(item, item) for item in value]
             values.append(value)
         return tuple(values)
 

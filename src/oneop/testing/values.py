@@ -13,15 +13,28 @@ from dataclasses import dataclass
 
 import torch
 
-LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded")
+LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded", "reversed")
 #: Of these fills all values are equal.
 _CONSTANTS = {"zeros": 0.0, "equal": 1.5, "lowest": -math.inf}
-FILLS = ("plain", "positive", "special", "full", "large", "tiny", "huge", *_CONSTANTS)
+FILLS = ("plain", "positive", "special", "full", "large", "tiny", "huge", "extreme", "shifted", "wide", *_CONSTANTS)
+#: Of these fills an op may refuse the values, and a reference overflow where the op does not.
+UNUSUAL_FILLS = ("large", "tiny", "huge", "extreme", "shifted", "wide")
 #: Of these fills every other value has another magnitude: from, to. Between them are values as in "full".
 _MAGNITUDES = {"large": (8.0, 1000.0), "tiny": (1e-6, 1e-3), "huge": (1e4, 1e12)}
-_LARGE_INTEGER = 50_000  # its square does not fit into 32 bits
+#: The same for "extreme", by dtype: their squares are beyond the dtype, their quotients and sums are not.
+_EXTREME = {torch.float32: (1e20, 1e25), torch.bfloat16: (1e20, 1e25), torch.float16: (300.0, 3e4)}
+_EXTREME_DOUBLE = (1e155, 1e200)
+#: For "shifted", what is added: the squares of these numbers have no digits left for the spread.
+_SHIFTS = {torch.float16: 32.0, torch.bfloat16: 32.0}
+_SHIFT = 8192.0
+_INTEGERS = {
+    "large": 50_000,  # its square does not fit into 32 bits
+    "wide": 2**40,  # more than the 24 bits of float32 and than 32; sums of some stay below 2^53
+    "huge": 2**62,
+}
 _GRID = 256
-_OFFSETS = (3, 1, 2, 4, 5, 8)  # elements; vectors of some widths are not aligned there
+_OFFSETS = (3, 1, 2, 4, 5, 8, 16)  # elements; vectors of some widths are not aligned there
+OFFSETS = len(_OFFSETS)
 _SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 
 
@@ -90,10 +103,13 @@ def tensor(
     Args:
         shape: its shape.
         dtype: its dtype.
-        layout: "contiguous", "transposed", "strided", "offset" (starts inside its memory) or "expanded" (stride 0).
+        layout: "contiguous", "transposed", "strided", "offset" (starts inside its memory), "expanded" (stride 0) or
+            "reversed" (the first axis is the innermost).
         fill: "plain", "positive", "special" (NaN, infinities and zeros among the values), "full" (all bits of the
-            mantissa), "large", "tiny" or "huge" (every other magnitude is 8 to 1000, 1e-6 to 1e-3, or 1e4 to 1e12;
-            large integers are up to 50,000, huge ones up to 2^62), "zeros", "equal" or "lowest" (-inf).
+            mantissa), "large", "tiny", "huge" or "extreme" (every other magnitude is 8 to 1000, 1e-6 to 1e-3, 1e4 to
+            1e12, or so large that its square is beyond the dtype; large integers are up to 50,000, huge ones up to
+            2^62), "wide" (integers up to 2^40), "shifted" (far from zero, beside which they differ little), "zeros",
+            "equal" or "lowest" (-inf).
         seed: another number, other values.
         lane: (k, n) takes the k-th of n disjoint sets of values, so that several inputs never have one in common.
         bounds: lowest and highest value, in place of those above.
@@ -112,6 +128,8 @@ def tensor(
         count = math.prod(shape)
         start = _OFFSETS[seed % len(_OFFSETS)]
         return values((count + start,))[start:].view(shape)
+    if layout == "reversed" and len(shape) >= 2:
+        return values(shape[::-1]).permute(*reversed(range(len(shape))))
     if layout == "expanded" and shape:
         return values((1, *shape[1:])).expand(shape)
     return values(shape)
@@ -133,16 +151,21 @@ def _values(
         low, high = bounds or _integer_bounds(dtype, fill)
         least, most = math.ceil(low), math.floor(high)  # those that lie between the bounds
         return torch.randint(least, max(most, least) + 1, shape, generator=generator).to(dtype)
-    numbers = _floats(count, generator, lane, fill, bounds)
+    numbers = _floats(count, generator, lane, fill, bounds, dtype)
     if fill == "huge" and dtype in (torch.float16,):
         numbers = numbers.clamp(-6e4, 6e4)
     if dtype.is_complex:
-        numbers = torch.complex(numbers, _floats(count, generator, lane, "plain", bounds))
+        numbers = torch.complex(numbers, _floats(count, generator, lane, "plain", bounds, dtype))
     return numbers.to(dtype).view(shape)
 
 
 def _floats(
-    count: int, generator: torch.Generator, lane: tuple[int, int], fill: str, bounds: tuple[float, float] | None
+    count: int,
+    generator: torch.Generator,
+    lane: tuple[int, int],
+    fill: str,
+    bounds: tuple[float, float] | None,
+    dtype: torch.dtype,
 ) -> torch.Tensor:
     own = torch.arange(lane[0] % lane[1], _GRID, lane[1])
     order = torch.randperm(len(own), generator=generator)
@@ -153,11 +176,13 @@ def _floats(
         numbers = low + (numbers + 4) / 8 * (high - low)
     elif fill == "positive":
         numbers = numbers.abs()
-    if fill in ("full", *_MAGNITUDES) and bounds is None:
+    if fill in ("full", "wide", "extreme", "shifted", *_MAGNITUDES) and bounds is None:
         # Still on the sides of the grid's cells, so that inputs of several lanes have no value in common.
         numbers = numbers + (torch.rand(count, generator=generator, dtype=torch.float64) - 0.5) / 128
-    if fill in _MAGNITUDES and bounds is None:
-        low, high = (math.log(end) for end in _MAGNITUDES[fill])
+    if fill == "shifted" and bounds is None:
+        numbers = numbers + _SHIFTS.get(dtype, _SHIFT)
+    if fill in ("extreme", *_MAGNITUDES) and bounds is None:
+        low, high = (math.log(end) for end in _MAGNITUDES.get(fill) or _EXTREME.get(dtype.to_real(), _EXTREME_DOUBLE))
         every_other = numbers[::2]
         powers = low + (high - low) * torch.rand(len(every_other), generator=generator, dtype=torch.float64)
         every_other.copy_(every_other.sign() * powers.exp())
@@ -182,7 +207,7 @@ def _put_special(numbers: torch.Tensor, generator: torch.Generator) -> None:
 
 def _integer_bounds(dtype: torch.dtype, fill: str) -> tuple[int, int]:
     limits = torch.iinfo(dtype)
-    most = {"large": _LARGE_INTEGER, "huge": 2**62}.get(fill)
+    most = _INTEGERS.get(fill)
     if most is None:
         return (-4 if dtype.is_signed else 0), 9
     return max(limits.min, -most), min(limits.max, most) - 1

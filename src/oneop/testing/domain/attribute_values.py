@@ -16,7 +16,7 @@ import torch
 
 from oneop.registry import AttrDef
 from oneop.testing.domain.reference_calls import bind_reference
-from oneop.testing.domain.source_values import constants_in_code, words_in_sources
+from oneop.testing.domain.source_values import constants_in_code, words_in_sources, words_of_reference
 from oneop.testing.memory.isolation import first_death
 from oneop.testing.subject import Subject
 
@@ -25,7 +25,7 @@ ABSURD: dict[str, Any] = {"int32": -1000003, "int64": -1000003, "float": math.na
 ABSURD |= {"list of int32": [-1000003], "list of int64": [-1000003], "shape": (-1000003,), "string": "no such value"}
 ABSURD["scalar"] = math.nan
 
-_MOST_WORDS = 12
+_MOST_WORDS, _MOST_WORDS_OF_REFERENCE = 12, 40
 _DOUBTFUL_DTYPES = (torch.int32, torch.int8, torch.float16)  # an op may take them or not
 
 
@@ -89,6 +89,12 @@ def words_of(subject: Subject) -> list[str]:
     return [word for word in words if word.isprintable() and len(word) < 32][:_MOST_WORDS]
 
 
+def words_of_its_reference(subject: Subject) -> list[str]:
+    """Return strings that the reference may know as values."""
+    words = words_of_reference(subject.hints.reference) if subject.hints.reference is not None else []
+    return [word for word in words if len(word) < 32][:_MOST_WORDS_OF_REFERENCE]
+
+
 def is_harmless(value: Any) -> bool:
     """Tell whether a value is none that an op would have to check: no number, or a positive one."""
     if isinstance(value, torch.dtype):
@@ -118,18 +124,25 @@ def believed_values(
         sample: number of tensors of each input, tensors and other attributes of that call, for the reference.
     """
     words = words_of(subject) if attr.type == "string" else []
-    accepted = [value for value in {repr(value): value for value in [*values, *words]}.values() if takes(value)]
+    other = words_of_its_reference(subject) if attr.type == "string" else []
+    other = [word for word in other if word not in (*words, *values)]
+    chosen = {repr(value): value for value in [*values, *words, *other]}
+    accepted = [value for value in chosen.values() if takes(value)]
     absurd = ABSURD.get(attr.type)
     if attr.list_size and absurd is not None:
         absurd = _fitted(attr, [absurd])[0]
     is_checked = absurd is not None and not takes(absurd)
-    doubtful = [value for value in accepted if value in words or not (is_checked or is_harmless(value))]
+    doubtful = [value for value in accepted if value in (*words, *other) or not (is_checked or is_harmless(value))]
     if not doubtful:
         return accepted
     surviving = _survivors(doubtful, call)
     right = [value for value in surviving if _is_right(subject, attr, value, call(value), sample)]
     if attr.type == "string" and subject.hints.reference is None and not is_checked and right:
         right = _that_matter(right, absurd, call)
+    if any(value in other for value in right) and not is_checked:
+        # Words of the reference alone: an op that takes all words means those that it tells from one without meaning.
+        known = _that_matter([value for value in right if value in other], absurd, call)
+        right = [value for value in right if value not in other or value in known]
     return [value for value in accepted if value not in doubtful or value in right]
 
 

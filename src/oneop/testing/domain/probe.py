@@ -6,7 +6,7 @@ import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from oneop.runtime.core import core
 from oneop.testing.domain.attribute_values import believed_values, values_of
 from oneop.testing.domain.grouping import fit_gaps, group_tensors
 from oneop.testing.domain.templates import Shape, Template, find_templates
-from oneop.testing.subject import Subject
+from oneop.testing.subject import Bounds, Subject
 from oneop.testing.values import TensorCase
 
 
@@ -57,6 +57,7 @@ class Domain:
     device: str
     choices: tuple[Choice, ...]
     attrs: Mapping[str, tuple[Any, ...]]
+    values: Mapping[str, Bounds] = field(default_factory=dict)  # ranges that the op takes, beside those of its author
 
 
 def usual_attrs(domain: Domain) -> tuple[tuple[str, Any], ...]:
@@ -128,7 +129,7 @@ class _Probe:
             grouped = group_tensors(self.subject, counts, tensors)
             results = self.subject.infer(grouped, {**fit_gaps(self.subject, counts, attrs), **extra})
         except Exception as error:
-            self.refusal = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            self.refusal = _refusal_of(error)
             return None
         return [tuple(result.shape) for result in results]
 
@@ -178,7 +179,8 @@ class _Probe:
             try:
                 args = self.subject.torch_args(group_tensors(self.subject, counts, tensors), attrs)
                 core().KernelRun(self.subject.name, index, args)
-            except Exception:
+            except Exception as error:
+                self.refusal = _refusal_of(error)
                 continue
             return True
         return False
@@ -245,6 +247,10 @@ class _Probe:
 
         sample = (counts, tensors, base)
         return believed_values(self.subject, attr, values, takes=takes, call=call, sample=sample)
+
+
+def _refusal_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 def _arities(subject: Subject) -> list[tuple[int, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from oneop.runtime.dtype_numbers import dtypes_of
 from oneop.testing.domain.grouping import fill_gaps, fit_gaps, group_tensors
 from oneop.testing.subject import Subject
 
@@ -27,7 +28,10 @@ def bind_reference(
     gaps = {f"{arg.name}_given" for arg in subject.op.inputs if arg.has_gaps}
     values = subject.torch_args(inputs, attrs)[len(subject.op.inputs) :]
     dtypes = {attr.name for attr in subject.op.attrs if attr.type == "dtype"}
-    known = dict(zip((attr.name for attr in subject.op.attrs), values, strict=False))
+    known = {
+        attr.name: dtypes_of(attr.type, value) if attr.type == "list of dtype" else value
+        for attr, value in zip(subject.op.attrs, values, strict=False)
+    }
     passed = {
         name: value
         for name, value in known.items()

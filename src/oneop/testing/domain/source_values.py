@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from oneop.registry import OpDef
 
 _WORD = re.compile(r'"([A-Za-z_][A-Za-z0-9_.-]{0,30})"')
 _ENVIRONMENT = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,})[\"']")
+_QUOTED = re.compile(r"[\"'`]([A-Za-z_][A-Za-z0-9_.-]{0,30})[\"'`]")
+_IS_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
 _BESIDE_ENVIRONMENT = re.compile(r"(?:getenv|environ)(.{0,200})", re.DOTALL)
 _ASKS_ENVIRONMENT = re.compile(r"getenv|environ")
 
@@ -60,6 +62,42 @@ def constants_in_code(name: str) -> list[str | int]:
     for function in functions:
         _collect(function, constants, set())
     return list(constants)
+
+
+def words_of_reference(function: Callable[..., Any]) -> list[str]:
+    """Return strings in the code of a reference and of functions that it calls, and quoted words of their texts.
+
+    Functions of torch are written in C++, so their texts alone say which words they know.
+    """
+    constants: dict[str | int, None] = {}
+    _collect(function, constants, set())
+    words = [constant for constant in constants if isinstance(constant, str)]
+    for called in (function, *_functions_called(function)):
+        called_constants: dict[str | int, None] = {}
+        _collect(called, called_constants, set())
+        words += [word for word in called_constants if isinstance(word, str)]
+        words += _QUOTED.findall(getattr(called, "__doc__", None) or "")
+    return [word for word in dict.fromkeys(words) if _IS_WORD.fullmatch(word)]
+
+
+def _functions_called(function: Callable[..., Any]) -> list[Any]:
+    """Return the functions that a function names: globals, and attributes of modules among them."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return []
+    functions = []
+    modules = [value for name in code.co_names if isinstance(value := function.__globals__.get(name), ModuleType)]
+    for name in code.co_names:
+        own = function.__globals__.get(name)
+        if callable(own):
+            functions.append(own)
+        for module in modules:
+            inner = getattr(module, name, None)
+            if isinstance(inner, ModuleType) and inner not in modules:
+                modules.append(inner)  # co_names has the names of `torch.nn.functional.pad` in this order
+            elif callable(inner):
+                functions.append(inner)
+    return functions
 
 
 def _collect(function: Any, constants: dict[str | int, None], seen: set[int]) -> None:

@@ -6,6 +6,7 @@ agreement.py   kernels against each other, against the reference, on special val
 repetition.py  determinism, threads
 layouts.py     strides, and sizes that are zero, odd or large
 gradients.py   first and second order, eager and graph
+gradient_variants.py, gradient_at_zero.py  gradients asked for in other ways, and at zero
 gradient_kinds.py  the gradient for graphs against the one for eager mode
 transforms.py  jvp, vmap
 programs.py    opcheck, compile, export, jobs

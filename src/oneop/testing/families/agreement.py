@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
 from oneop.errors import KernelNotFoundError
 from oneop.runtime.core import core
-from oneop.testing.accuracy import NARROW, Bound, Statistics, bounds_of, widened, within, working_dtype
+from oneop.testing.accuracy import LOW, NARROW, Bound, Statistics, bounds_of, widened, within, working_dtype
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, assert_same_kind, describe, difference, largest_value
-from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.context import Context, skipped
-from oneop.testing.report import Outcome
-
-LOW = (torch.float16, torch.bfloat16)
+from oneop.testing.explore import Broken, NotForThis, ReferenceRefuses, first_lines
+from oneop.testing.families.context import Context, skipped, template_cases, together
+from oneop.testing.report import FAILED, PASSED, Failure, Outcome
+from oneop.testing.values import UNUSUAL_FILLS
 
 
 def kernels(context: Context) -> Outcome:
     """Kernels that take the same call give the same result; one for a narrow dtype, that of a wide one."""
-    outcome = context.explore("kernels", Restriction(), lambda case: kernels_agree(context, case))
+
+    def holds(case: Case) -> None:
+        kernels_agree(context, case)
+
+    outcome = context.explore("kernels", Restriction(), holds)
+    if outcome.status == PASSED and context.repeat is None:
+        outcome = together(outcome, context.run("kernels", template_cases(context), holds))
     return outcome if outcome.cases or outcome.failure else skipped("kernels", "only one kernel: give a reference")
 
 
@@ -29,7 +35,25 @@ def reference(context: Context) -> Outcome:
     """Results are those of the reference function."""
     if context.subject.hints.reference is None:
         return skipped("reference", "none given")
-    return context.explore("reference", Restriction(), lambda case: reference_agrees(context, case))
+    refusals: dict[str, str] = {}  # what the reference said, and the call
+
+    def holds(case: Case) -> None:
+        try:
+            reference_agrees(context, case)
+        except ReferenceRefuses as error:
+            refusals.setdefault(str(error), str(case))
+            raise
+
+    outcome = context.explore("reference", Restriction(), holds)
+    if outcome.status == PASSED and context.repeat is None:
+        outcome = together(outcome, context.run("reference", template_cases(context), holds))
+    if outcome.failure is not None or not refusals:
+        return outcome
+    text, case = next(iter(refusals.items()))
+    if outcome.cases:
+        return replace(outcome, note=outcome.note or f"the reference refuses calls that the op takes: {text}")
+    message = f"the reference refuses all calls that the op takes: {text}"
+    return Outcome(family="reference", status=FAILED, failure=Failure(message=message, case=case, reproduce=()))
 
 
 def results_of_kernel(case: Case, index: int, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -69,29 +93,40 @@ def kernels_agree(context: Context, case: Case) -> None:
             scale=scale,
         )
         compared += 1
-    wide = _widened(tensors)
-    if by_kernel and wide is not None and _takes(context, case, wide):
+    wider = _wider(context, case, tensors)
+    if by_kernel and wider is not None:
         dtype = str(tensors[0].dtype).removeprefix("torch.")
-        what = f"the {by_kernel[0][0]} on {dtype} differs from float64"
+        what = f"the {by_kernel[0][0]} on {dtype} differs from {str(wider).removeprefix('torch.')}"
         results = by_kernel[0][1]
+
+        def run_wider(inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+            # `bounds_of` has made float64 of them all.
+            return case.run([tensor.to(wider) if tensor.is_floating_point() else tensor for tensor in inputs])
+
         if hints.rtol is not None or hints.atol is not None:
-            assert_within_tolerance(context, what, case.run(wide), results, tensors, check_dtype=False)
+            assert_within_tolerance(context, what, run_wider(tensors), results, tensors, check_dtype=False)
         else:
-            bounds = bounds_of(case.run, tensors, None, length=reduction_length(context, case))
+            bounds = bounds_of(run_wider, tensors, None, length=reduction_length(context, case))
             assert_accurate(context, what, bounds, results, tensors)
         compared += 1
     if not compared:
         raise NotForThis
 
 
-def _widened(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-    """Return the same numbers in float64, where some are in less."""
-    return [widened(tensor) for tensor in tensors] if any(tensor.dtype in NARROW for tensor in tensors) else None
-
-
-def _takes(context: Context, case: Case, tensors: Sequence[torch.Tensor]) -> bool:
-    dtypes = tuple(tensor.dtype for tensor in tensors)
-    return any(choice.dtypes == dtypes and choice.counts == case.counts for choice in context.domain.choices)
+def _wider(context: Context, case: Case, tensors: Sequence[torch.Tensor]) -> torch.dtype | None:
+    """Return the dtype of a call with more digits that the op takes too: float64, for half precision also float32."""
+    narrow = [tensor.dtype for tensor in tensors if tensor.dtype in NARROW]
+    if not narrow:
+        return None
+    for wider in (torch.float64, torch.float32) if all(dtype in LOW for dtype in narrow) else (torch.float64,):
+        kinds = {torch.float64: torch.complex128, torch.float32: torch.complex64}
+        dtypes = tuple(
+            wider if tensor.is_floating_point() else kinds[wider] if tensor.is_complex() else tensor.dtype
+            for tensor in tensors
+        )
+        if any(choice.dtypes == dtypes and choice.counts == case.counts for choice in context.domain.choices):
+            return wider
+    return None
 
 
 def reference_agrees(context: Context, case: Case) -> None:
@@ -104,9 +139,10 @@ def reference_agrees(context: Context, case: Case) -> None:
     what = "the result differs from the reference"
     try:
         own = call_reference(case, [tensor.clone() for tensor in tensors])
-    except Exception:
+    except Exception as error:
         if not is_low:
-            raise
+            case.run(tensors)  # which may be refused too
+            raise ReferenceRefuses(f"{type(error).__name__}: {first_lines(error, 1)}") from None
         own = None  # torch lacks many ops for these dtypes on the CPU
     if hints.rtol is not None or hints.atol is not None:
         expected = call_reference(case, [widened(t) if t.dtype in LOW else t.clone() for t in tensors])
@@ -124,7 +160,7 @@ def reference_agrees(context: Context, case: Case) -> None:
     results = case.run(case.make())
     if own is not None and not is_low:
         assert_same_kind(own, results, what, context.output_names())
-    is_large = any(recipe.fill in ("large", "tiny", "huge") for recipe in case.tensors)
+    is_large = any(recipe.fill in UNUSUAL_FILLS for recipe in case.tensors)
     assert_accurate(context, what, bounds, results, tensors, finite_only=is_large)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -84,6 +84,44 @@ def usual_cases(context: Context, sizes: tuple[int, ...]) -> list[Case]:
             if is_taken(case):
                 cases.append(case)
     return cases
+
+
+def template_cases(
+    context: Context,
+    *,
+    dtypes: tuple[torch.dtype, ...] | None = None,
+    sizes: tuple[int, ...] = (3, 2, 4, 2),
+    most: int = 16,
+) -> list[Case]:
+    """Return a call of each template of each kind of call: drawn calls leave some out.
+
+    Where there are many, each number of axes comes first.
+    """
+    cases = []
+    for choice in context.domain.choices:
+        if dtypes is not None and not any(dtype in dtypes for dtype in choice.dtypes):
+            continue
+        seen: dict[tuple[int, ...], int] = {}
+        ordered = []
+        for place, template in enumerate(choice.templates):
+            ranks = tuple(map(len, template.axes))
+            seen[ranks] = seen.get(ranks, -1) + 1
+            ordered.append((seen[ranks], place, template))
+        for _, _, template in sorted(ordered, key=lambda entry: entry[:2])[:most]:
+            named = {symbol: sizes[i % len(sizes)] for i, symbol in enumerate(template.symbols)}
+            case = make_case(context.domain, choice, template.shapes(named), usual_attrs(context.domain))
+            if is_taken(case):
+                cases.append(case)
+    return cases
+
+
+def together(outcome: Outcome, more: Outcome) -> Outcome:
+    """Return the outcome of calls that were drawn and of more calls of the same family."""
+    if more.failure is not None or not outcome.cases:
+        return more
+    is_cut = outcome.status != PARTIAL and more.status == PARTIAL
+    status, note = (more.status, more.note) if is_cut else (outcome.status, outcome.note)
+    return replace(outcome, status=status, cases=outcome.cases + more.cases, note=note)
 
 
 def run_and_compare_inputs(case: Case, tensors: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -1,4 +1,4 @@
-"""Gradients asked for in other ways: of one input alone, for an expanded gradient, of large values and tensors."""
+"""Gradients asked for in other ways: of one input alone, for other layouts of the gradient, of large tensors, at 0."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import torch
 
 from oneop.testing.accuracy import widened
-from oneop.testing.case import Case
+from oneop.testing.case import Case, inferred_shapes
 from oneop.testing.compare import assert_close, largest_value
-from oneop.testing.explore import NotForThis
+from oneop.testing.explore import MANY_ELEMENTS, Broken, NotForThis, first_lines
 from oneop.testing.families.agreement import call_reference
 from oneop.testing.families.context import Context, skipped, usual_cases
+from oneop.testing.families.gradient_at_zero import cases_at_zero, gradient_is_a_number, is_at_zero
 from oneop.testing.families.gradients import differentiable, floating, obstacle
 from oneop.testing.report import MISSING, Outcome
 
@@ -29,14 +30,22 @@ def gradient_variants(context: Context) -> Outcome:
         cases += [case.like(fill="large") for case in small]
 
     def holds(case: Case) -> None:
+        if is_at_zero(case):
+            gradient_is_a_number(case)
+            return
         whole = _gradients(case, differentiable(case))
         if whole is None:
             raise NotForThis
         names = [f"the gradient of {name}" for name in case.names()]
         scale = largest_value(case.make())
-        expanded = _gradients(case, differentiable(case), expand=True)
+        expanded = _gradients(case, differentiable(case), layout="expanded")
         _assert_alike(whole, expanded, "for a gradient that is expanded (as that of sum() is)", names, scale)
         flags = differentiable(case)
+        if case.size[0] < MANY_ELEMENTS and any(len(shape) >= 2 for shape in inferred_shapes(case) or ()):
+            for pair, what in _LAYOUTS.items():
+                plain, other = _in_layouts(case, flags, pair, what)
+                if plain is not None:
+                    _assert_alike(plain, other, what, names, scale)
         for place in [i for i, flag in enumerate(flags) if flag] if sum(flags) > 1 else []:
             alone = _gradients(case, [i == place for i in range(len(flags))])
             if alone is not None:
@@ -45,28 +54,57 @@ def gradient_variants(context: Context) -> Outcome:
         if context.subject.hints.reference is not None and "reference" not in context.failed:
             _assert_alike(_of_reference(case), whole, "the gradient differs from that of the reference", names, scale)
 
-    return context.run("gradient variants", cases, holds)
+    return context.run("gradient variants", [*cases, *cases_at_zero(small)], holds)
 
 
 Gradients = Sequence[torch.Tensor | None]
+#: Layouts of the gradient of an output: a plain one and one with the same values.
+_LAYOUTS = {
+    ("rows", "expanded rows"): "for a gradient whose first axis is expanded (as that of sum(0) is)",
+    ("different", "transposed"): "for a gradient that is transposed",
+}
 
 
-def _gradients(case: Case, flags: Sequence[bool], *, expand: bool = False) -> Gradients | None:
+def _weights(result: torch.Tensor, layout: str) -> torch.Tensor:
+    """Return a gradient of an output in some layout: all ones, alike in each row, or all different."""
+    if layout in ("ones", "expanded"):
+        ones = torch.ones((), dtype=result.dtype, device=result.device).expand(result.shape)
+        return ones if layout == "expanded" else ones.contiguous()
+    numbers = torch.linspace(0.5, 1.5, result.numel(), dtype=torch.float64).view(result.shape)
+    weights = numbers.to(result.dtype).to(result.device)
+    if "rows" in layout and result.ndim:
+        weights = weights[:1].expand(result.shape)
+    if layout == "transposed" and result.ndim >= 2:
+        return weights.transpose(0, -1).contiguous().transpose(0, -1)
+    return weights if "expanded" in layout else weights.contiguous()
+
+
+def _gradients(case: Case, flags: Sequence[bool], *, layout: str = "ones") -> Gradients | None:
     """Return one gradient for each tensor, None where there is none; None if nothing can be differentiated."""
     tensors = [tensor.requires_grad_(flag) for tensor, flag in zip(case.make(), flags, strict=True)]
-    return _differentiate(floating(case.run(tensors)), tensors, expand=expand)
+    return _differentiate(floating(case.run(tensors)), tensors, layout=layout)
+
+
+def _in_layouts(
+    case: Case, flags: Sequence[bool], layouts: tuple[str, str], what: str
+) -> tuple[Gradients | None, Gradients | None]:
+    """Return the gradients for a plain gradient of the output, and for one of the same values in another layout."""
+    plain = _gradients(case, flags, layout=layouts[0])
+    try:
+        return plain, _gradients(case, flags, layout=layouts[1])
+    except Exception as error:
+        raise Broken(f"{what}, the gradient raises {type(error).__name__}: {first_lines(error)}") from error
 
 
 def _differentiate(
-    results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor], *, expand: bool
+    results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor], *, layout: str = "ones"
 ) -> Gradients | None:
     wanted = [result for result in results if result.requires_grad]
     leaves = [tensor for tensor in tensors if tensor.requires_grad]
     if not wanted or not leaves or not all(bool(result.isfinite().all()) for result in wanted):
         return None
-    weights = [torch.ones((), dtype=r.dtype, device=r.device).expand(r.shape) for r in wanted]
-    own = weights if expand else [weight.contiguous() for weight in weights]
-    grads = iter(torch.autograd.grad(wanted, leaves, own, allow_unused=True))
+    weights = [_weights(result, layout) for result in wanted]
+    grads = iter(torch.autograd.grad(wanted, leaves, weights, allow_unused=True))
     return [next(grads) if tensor.requires_grad else None for tensor in tensors]
 
 
@@ -75,7 +113,7 @@ def _of_reference(case: Case) -> Gradients:
     flags = differentiable(case)
     tensors = [widened(tensor).requires_grad_(flag) for tensor, flag in zip(case.make(), flags, strict=True)]
     try:
-        grads = _differentiate(floating(call_reference(case, tensors)), tensors, expand=False)
+        grads = _differentiate(floating(call_reference(case, tensors)), tensors)
     except Exception:
         grads = None  # written for numbers alone
     return grads if grads is not None else [None] * len(tensors)

@@ -14,10 +14,14 @@ from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value, number
 from oneop.testing.explore import Broken, Enough, NotForThis
 from oneop.testing.families.agreement import call_reference
-from oneop.testing.families.context import Context, skipped
-from oneop.testing.report import FAILED, MISSING, Outcome, call_text
+from oneop.testing.families.context import Context, skipped, template_cases, together
+from oneop.testing.report import FAILED, MISSING, PASSED, Outcome, call_text
 
 MOST_ELEMENTS = 24
+#: For `gradcheck`: the step, and the absolute and relative difference; where a dtype has too few digits, coarse ones.
+_FINE, _COARSE = (1e-6, 1e-5, 1e-4), (1e-2, 2e-2, 2e-2)
+#: Of each kind of call, tried beside drawn calls.
+MOST_TEMPLATES = 8
 WANTED = Restriction(sizes=(2, 1, 3), most_elements=MOST_ELEMENTS)
 
 
@@ -79,6 +83,9 @@ def gradient(context: Context) -> Outcome:
     check = _check_wide if wide else _check_narrow
     try:
         outcome = context.explore("gradient", wanted, lambda case: check(context, case), examples=12)
+        if outcome.status == PASSED and context.repeat is None:
+            each = template_cases(context, dtypes=wanted.dtypes, sizes=(2,), most=MOST_TEMPLATES)
+            outcome = together(outcome, context.run("gradient", each, lambda case: check(context, case)))
         if outcome.status in (FAILED, MISSING) or not wide:
             return outcome
         narrow = Restriction(sizes=WANTED.sizes, dtypes=NARROW)
@@ -119,8 +126,8 @@ def _check_wide(context: Context, case: Case) -> None:
     tensors = inputs_with_grad(case)
     if not any(result.requires_grad for result in floating(case.run(tensors))):
         raise NotForThis
-    if not all(result.dtype in (torch.float64, torch.complex128) for result in floating(case.run(tensors))):
-        return _check_narrow(context, case)  # a numerical derivative of narrow results is coarse
+    if not _is_wide(case, tensors):
+        return _check_narrow(context, case)  # a numerical derivative of narrow inputs or results is coarse
     function = _function(case)
     if _gradcheck(torch.autograd.gradcheck, function, tensors) is None:
         _like_reference(context, case, tensors)
@@ -133,6 +140,13 @@ def _check_wide(context: Context, case: Case) -> None:
         _worst(context, case, again, steps=(1e-6,), bound=1e-4) or error,
         *_gradcheck_lines(case, "gradcheck"),
     )
+
+
+def _is_wide(case: Case, tensors: Sequence[torch.Tensor]) -> bool:
+    """Tell whether all inputs that are differentiated, and all results, have the digits for a fine step."""
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
+    results = floating(case.run([tensor.detach() for tensor in tensors]))
+    return all(tensor.dtype in (torch.float64, torch.complex128) for tensor in (*leaves, *results))
 
 
 def _check_narrow(context: Context, case: Case) -> None:
@@ -205,23 +219,25 @@ def _function(case: Case) -> Callable[..., tuple[torch.Tensor, ...]]:
 
 
 def _gradcheck(
-    check: Callable[..., bool], function: Callable[..., object], tensors: Sequence[torch.Tensor]
+    check: Callable[..., bool], function: Callable[..., object], tensors: Sequence[torch.Tensor], *, wide: bool = True
 ) -> str | None:
-    """Return what torch's check says against the gradient, or None."""
+    """Return what torch's check says against the gradient, or None. The step is a coarse one unless all is `wide`."""
+    eps, atol, rtol = _FINE if wide else _COARSE
     try:
-        check(function, tuple(tensors), eps=1e-6, atol=1e-5, rtol=1e-4)
+        check(function, tuple(tensors), eps=eps, atol=atol, rtol=rtol)
     except GradcheckError as error:
         return str(error).strip().splitlines()[0]
     return None
 
 
-def _gradcheck_lines(case: Case, check: str) -> tuple[str, ...]:
+def _gradcheck_lines(case: Case, check: str, *, wide: bool = True) -> tuple[str, ...]:
     names = [
         f"{name}.requires_grad_()" if flag else name
         for name, flag in zip(case.names(), differentiable(case), strict=True)
     ]
     function = f"lambda {', '.join(case.names())}: {call_text(case)}"
-    return (f"torch.autograd.{check}({function}, ({', '.join(names)},))",)
+    steps = "" if wide else f", eps={_COARSE[0]}, atol={_COARSE[1]}, rtol={_COARSE[2]}"
+    return (f"torch.autograd.{check}({function}, ({', '.join(names)},){steps})",)
 
 
 def _worst(
@@ -285,17 +301,18 @@ def second_gradient(context: Context) -> Outcome:
         if not any(result.requires_grad for result in floating(case.run(tensors))):
             raise NotForThis
         try:
-            error = _gradcheck(torch.autograd.gradgradcheck, _function(case), tensors)
+            wide = _is_wide(case, tensors)
+            error = _gradcheck(torch.autograd.gradgradcheck, _function(case), tensors, wide=wide)
             if error is not None:
                 again = inputs_with_grad(case.like(seed=case.tensors[0].seed + 11))
-                error = _gradcheck(torch.autograd.gradgradcheck, _function(case), again)
+                error = _gradcheck(torch.autograd.gradgradcheck, _function(case), again, wide=wide)
         except (GradientNotFoundError, NotImplementedError) as missing:
             absent.append(str(missing).splitlines()[0])
             raise Enough from None
         if error is not None:
             raise Broken(
                 f"the second derivative differs from the numerical one ({error})",
-                *_gradcheck_lines(case, "gradgradcheck"),
+                *_gradcheck_lines(case, "gradgradcheck", wide=wide),
             )
 
     wanted = Restriction(sizes=(2, 1), dtypes=(torch.float64,))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from oneop.testing.case import Case, Restriction
+from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_close, largest_value
+from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import NotForThis
-from oneop.testing.families.context import Context
-from oneop.testing.report import Outcome
-from oneop.testing.values import LAYOUTS
+from oneop.testing.families.context import Context, together, usual_cases
+from oneop.testing.families.sizes import many_axes
+from oneop.testing.report import PASSED, Outcome
+from oneop.testing.values import LAYOUTS, OFFSETS
+
+#: A few vectors of the widest registers and a rest, and kinds of calls that are tried at each offset.
+LONG, MOST_KINDS = 67, 4
 
 
 def layouts(context: Context) -> Outcome:
@@ -34,4 +39,23 @@ def layouts(context: Context) -> Outcome:
         )
 
     wanted = Restriction(layouts=(*LAYOUTS[1:], "contiguous"), sizes=(3, 2, 1, 5, 8))
-    return context.explore("layouts", wanted, holds, examples=context.examples * 2)
+    outcome = context.explore("layouts", wanted, holds, examples=context.examples * 2)
+    if outcome.status != PASSED or context.repeat is not None:
+        return outcome
+    return together(outcome, context.run("layouts", [*_at_every_offset(context), *_of_many_axes(context)], holds))
+
+
+def _at_every_offset(context: Context) -> list[Case]:
+    """Return calls on tensors long enough for vectors, that begin at each part of the widest one."""
+    cases = usual_cases(context, (LONG,))[:MOST_KINDS]
+    return [case.like(layout="offset", seed=seed) for case in cases for seed in range(OFFSETS)]
+
+
+def _of_many_axes(context: Context) -> list[Case]:
+    """Return calls on tensors of five and six axes, of which all have other strides than dense ones."""
+    return [
+        make_case(context.domain, choice, shapes, usual_attrs(context.domain), layouts=[layout] * len(shapes))
+        for choice in context.domain.choices[:MOST_KINDS]
+        for shapes in many_axes(choice)
+        for layout in ("strided", "reversed")
+    ]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from oneop.testing.accuracy import LOW
 from oneop.testing.case import Case, inferred_shapes, is_taken, make_case
 from oneop.testing.domain.probe import Choice, usual_attrs
 from oneop.testing.domain.templates import Shape, Template
@@ -21,6 +22,8 @@ from oneop.testing.report import Outcome
 ODD = (1, 7, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4097)
 _MOST_ELEMENTS = 6_000_000
 LARGE, LARGER, LONG_AXIS = 70_000, 1_100_000, 70_001
+#: Of positive values this many give a sum that half precision holds, but not while it grows by one of them.
+LONG_SUM = 8001
 #: What a thousand elements, and `LARGE` ones, may take: else fewer are tried.
 SLOW_SECONDS, SLOW_LARGE_SECONDS = 0.01, 0.05
 _TRIES, _FIRST = 5, 8
@@ -34,9 +37,10 @@ def sizes(context: Context) -> Outcome:
         make_case(context.domain, choice, shapes, usual_attrs(context.domain), fill=fill)
         for choice in context.domain.choices
         for shapes, fill in [
-            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_odd_shapes(choice), *_many_axes(choice))),
+            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_odd_shapes(choice), *many_axes(choice))),
             *((shapes, "full") for shapes in large_shapes(context, choice, LARGE)),
             *((shapes, "full") for shapes in _larger_shapes(context, choice)),
+            *((shapes, "positive") for shapes in _long_sums(context, choice)),
         ]
     ]
     by_size = sorted((case for case in cases if elements_of(case) <= _MOST_ELEMENTS), key=lambda case: case.size)
@@ -113,7 +117,7 @@ def _odd_shapes(choice: Choice) -> list[list[Shape]]:
     return shapes
 
 
-def _many_axes(choice: Choice) -> list[list[Shape]]:
+def many_axes(choice: Choice) -> list[list[Shape]]:
     """Return shapes of five and six axes, where all inputs have the same shape."""
     alike = any(len(set(template.axes)) == 1 and template.symbols for template in choice.templates)
     return [[shape] * len(choice.dtypes) for shape in ((2, 1, 3, 2, 2), (2, 3, 1, 2, 2, 2))] if alike else []
@@ -145,6 +149,17 @@ def _larger_shapes(context: Context, choice: Choice) -> Iterator[list[Shape]]:
         taken = _seconds(context, choice, template.shapes(sizes))
         if taken is not None and taken < SLOW_SECONDS:
             yield template.shapes({**sizes, symbol: LONG_AXIS})
+
+
+def _long_sums(context: Context, choice: Choice) -> list[list[Shape]]:
+    """Return shapes of a long axis for half precision, where a sum that is kept in it no longer grows."""
+    template = _least_axes(choice)
+    if template is None or not any(dtype in LOW for dtype in choice.dtypes):
+        return []
+    symbol = template.symbols[-1]
+    shapes = template.shapes({name: LONG_SUM if name == symbol else 2 for name in template.symbols})
+    seconds = _seconds(context, choice, shapes)
+    return [shapes] if seconds is not None and seconds < SLOW_LARGE_SECONDS else []
 
 
 def _seconds(context: Context, choice: Choice, shapes: list[Shape]) -> float | None:
