@@ -335,7 +335,8 @@ OP("fraction_by_int(Tensor x) -> Tensor y")
     .kernel<float, double>([](auto x, auto y) {
       using T = Element<decltype(y)>;
       for (int64_t i = 0; i < x.numel(); ++i) {
-        volatile int32_t whole = static_cast<int32_t>(x[i]);  // else compilers make a truncation of it
+        volatile int32_t whole =
+            static_cast<int32_t>(x[i]);  // else compilers make a truncation of it
         y[i] = x[i] - static_cast<T>(whole);
       }
     })
