@@ -78,6 +78,16 @@ std::vector<AttrValue> attrs_of(const OpDef& op, const oneop_request& request) {
   return values;
 }
 
+// Counts that were written for an older definition of the op are not read by the new one.
+void check_num_counts(const OpDef& op, const char* kind, const void* counts, int32_t given,
+                      size_t wanted) {
+  if (counts != nullptr && given != 0 && static_cast<size_t>(given) != wanted) {
+    refuse_argument(op, ": the call was made for " + std::to_string(given) + " " + kind +
+                            ", and the op has " + std::to_string(wanted) +
+                            " since its library was loaded again\n  make the call anew");
+  }
+}
+
 }  // namespace
 
 std::vector<int32_t> least_outputs(const OpDef& op) {
@@ -96,6 +106,9 @@ CallSpec spec_of(const OpDef& op, const oneop_request& request) {
 CallSpec spec_of(const OpDef& op, const oneop_request& request, std::vector<AttrValue> values) {
   CallSpec spec;
   checked_count(request.num_inputs, request.inputs, "oneop_request.num_inputs");
+  check_num_counts(op, "inputs", request.input_counts, request.num_input_counts, op.inputs.size());
+  check_num_counts(op, "outputs", request.output_counts, request.num_output_counts,
+                   op.outputs.size());
   for (size_t a = 0; a < op.inputs.size(); ++a) {
     const int32_t left = request.num_inputs - static_cast<int32_t>(a);
     spec.input_counts.push_back(request.input_counts != nullptr ? request.input_counts[a]
