@@ -22,8 +22,8 @@ struct Place {
 };
 
 // The plan of a call; null: there is none, or it has other outputs than the program, and `problem`
-// says why. It lives until this thread's next call. The words are [bytes of the op's name, the name, inputs, their counts, outputs, their
-// counts, attributes].
+// says why. It lives until this thread's next call. The words are [bytes of the op's name, the
+// name, inputs, their counts, outputs, their counts, attributes].
 const oneop_plan* find_plan(const Place& place, Words words, const xla::ffi::RemainingArgs& args,
                             const xla::ffi::RemainingRets& rets, std::string* problem);
 

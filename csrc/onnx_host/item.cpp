@@ -121,8 +121,7 @@ class JsonReader {
   // The four digits of \u.
   bool read_digits(uint32_t* code) {
     const std::string_view digits = text_.substr(std::min(at_, text_.size()), 4);
-    if (digits.size() != 4 ||
-        digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) {
+    if (digits.size() != 4 || digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) {
       return false;
     }
     at_ += 4;

@@ -406,7 +406,8 @@ def test_programs_of_a_library_that_was_replaced_do_not_write_elsewhere(tmp_path
     assert same_bits(program(x), X)
     called = rebuilt(tmp_path, source).hosts_changing
     new = called(x, x) if source == TWO else called(x)
-    assert same_bits(flat(outputs_of(new))[0][:3], 2 * X if source == TWO else np.full(3, X[0]) if source == WIDE else X)
+    expected = {TWO: 2 * X, PAIR: X, WIDE: np.full(3, X[0])}[source]
+    assert same_bits(flat(outputs_of(new))[0][:3], expected)
     with pytest.raises((RuntimeError, ValueError), match=told):
         jax.block_until_ready(program(x))
     rebuilt(tmp_path, ONE)
