@@ -78,7 +78,18 @@ std::vector<AttrValue> attrs_of(const OpDef& op, const oneop_request& request) {
   return values;
 }
 
+// Whether there are counts, and it is said how many.
+bool is_told(const int32_t* counts, int32_t number) { return counts != nullptr && number != 0; }
+
 }  // namespace
+
+void check_is_current(const OpDef& op, const char* kind, size_t made_for, size_t wanted) {
+  if (made_for != wanted) {
+    refuse_argument(op, ": the call was made for " + std::to_string(made_for) + " " + kind +
+                            ", and the op has " + std::to_string(wanted) +
+                            " since its library was loaded again\n  make the call anew");
+  }
+}
 
 std::vector<int32_t> least_outputs(const OpDef& op) {
   std::vector<int32_t> counts;
@@ -96,6 +107,12 @@ CallSpec spec_of(const OpDef& op, const oneop_request& request) {
 CallSpec spec_of(const OpDef& op, const oneop_request& request, std::vector<AttrValue> values) {
   CallSpec spec;
   checked_count(request.num_inputs, request.inputs, "oneop_request.num_inputs");
+  if (is_told(request.input_counts, request.num_input_counts)) {
+    check_is_current(op, "inputs", request.num_input_counts, op.inputs.size());
+  }
+  if (is_told(request.output_counts, request.num_output_counts)) {
+    check_is_current(op, "outputs", request.num_output_counts, op.outputs.size());
+  }
   for (size_t a = 0; a < op.inputs.size(); ++a) {
     const int32_t left = request.num_inputs - static_cast<int32_t>(a);
     spec.input_counts.push_back(request.input_counts != nullptr ? request.input_counts[a]

@@ -1,6 +1,9 @@
 // runtime.cpp: the table of oneop/runtime.h. Exceptions end here.
 #include "oneop/runtime.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -86,12 +89,15 @@ const OpSlot& slot_of(const oneop_op* op) {
 
 RecordPtr record_of(const oneop_op* op) { return Registry::global().get(slot_of(op).name); }
 
-const oneop_request& checked(const oneop_request* request) {
-  if (request == nullptr || request->size < sizeof(oneop_request)) {
-    throw Error("AbiError",
-                "oneop_request.size: expected at least " + std::to_string(sizeof(oneop_request)));
+// A request of version 1.0 ends before its numbers of counts, which are 0 then.
+oneop_request checked(const oneop_request* request) {
+  constexpr size_t kLeast = offsetof(oneop_request, num_input_counts);
+  if (request == nullptr || request->size < kLeast) {
+    throw Error("AbiError", "oneop_request.size: expected at least " + std::to_string(kLeast));
   }
-  return *request;
+  oneop_request whole{};
+  std::memcpy(&whole, request, std::min<size_t>(request->size, sizeof whole));
+  return whole;
 }
 
 oneop_plan* make_plan(const oneop_op* op, const oneop_request* request, bool infer_only) {

@@ -1,5 +1,6 @@
 // handler.cpp: one XLA FFI handler for all ops. It knows the headers of jaxlib and oneop/runtime.h;
 // the runtime is that of the process, whose table is set when this library is loaded.
+#include <string>
 #include <vector>
 
 #include "jax_host/plans.h"
@@ -24,9 +25,10 @@ void* allocate_scratch(int32_t, int64_t bytes, void*) {
 
 ffi::Error run(const Place& place, const ffi::RemainingArgs& args, ffi::RemainingRets rets,
                Words words) {
-  const oneop_plan* plan = find_plan(place, words, args);
+  std::string problem;
+  const oneop_plan* plan = find_plan(place, words, args, rets, &problem);
   if (plan == nullptr) {
-    return ffi::Error(ffi::ErrorCode::kInvalidArgument, runtime->last_error());
+    return ffi::Error(ffi::ErrorCode::kInvalidArgument, problem);
   }
   constexpr size_t kInline = 16;
   void* inline_data[kInline];

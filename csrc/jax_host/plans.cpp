@@ -62,17 +62,17 @@ int32_t code_of(ffi::DataType dtype) {
   }
 }
 
-// What a plan depends on: where it runs, the state of the registry, the words of the call, and the
-// inputs.
+// What a plan depends on: where it runs, the state of the registry, the words of the call, the
+// inputs, and the outputs that the program has memory for.
 struct Key {
   int64_t place = 0;
   uint64_t epoch = 0;
   std::vector<int64_t> words;
-  std::vector<int64_t> inputs;  // for each one its dtype and rank, then its shape
+  std::vector<int64_t> buffers;  // inputs, outputs: the dtype and rank of each, then its shape
 
   bool operator==(const Key& other) const {
     return place == other.place && epoch == other.epoch && words == other.words &&
-           inputs == other.inputs;
+           buffers == other.buffers;
   }
 };
 
@@ -85,34 +85,70 @@ int64_t head_of(const ffi::AnyBuffer& buffer) {
          static_cast<int64_t>(buffer.dimensions().size()) << 16;
 }
 
-Key key_of(const Place& place, uint64_t epoch, Words words, const ffi::RemainingArgs& args) {
-  Key key{word_of(place), epoch, {words.begin(), words.end()}, {}};
+// Calls a function with each buffer of a call until it returns false.
+template <typename Visit>
+bool each_buffer(const ffi::RemainingArgs& args, const ffi::RemainingRets& rets,
+                 const Visit& visit) {
   for (size_t i = 0; i < args.size(); ++i) {
-    const auto buffer = args.get<ffi::AnyBuffer>(i);
-    const auto dims = buffer->dimensions();
-    key.inputs.push_back(head_of(*buffer));
-    key.inputs.insert(key.inputs.end(), dims.begin(), dims.end());
+    if (!visit(*args.get<ffi::AnyBuffer>(i))) {
+      return false;
+    }
   }
+  for (size_t i = 0; i < rets.size(); ++i) {
+    auto result = *rets.get<ffi::AnyBuffer>(i);
+    if (!visit(*result)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Key key_of(const Place& place, uint64_t epoch, Words words, const ffi::RemainingArgs& args,
+           const ffi::RemainingRets& rets) {
+  Key key{word_of(place), epoch, {words.begin(), words.end()}, {}};
+  each_buffer(args, rets, [&](const ffi::AnyBuffer& buffer) {
+    const auto dims = buffer.dimensions();
+    key.buffers.push_back(head_of(buffer));
+    key.buffers.insert(key.buffers.end(), dims.begin(), dims.end());
+    return true;
+  });
   return key;
 }
 
 // Whether key_of would give this key.
 bool is_key(const Key& key, const Place& place, uint64_t epoch, Words words,
-            const ffi::RemainingArgs& args) {
+            const ffi::RemainingArgs& args, const ffi::RemainingRets& rets) {
   if (key.epoch != epoch || key.place != word_of(place) ||
       !std::equal(key.words.begin(), key.words.end(), words.begin(), words.end())) {
     return false;
   }
-  const int64_t* next = key.inputs.data();  // the words fix how many there are
-  for (size_t i = 0; i < args.size(); ++i) {
-    const auto buffer = args.get<ffi::AnyBuffer>(i);
-    if (*next++ != head_of(*buffer)) {
+  const int64_t* next = key.buffers.data();  // the words fix how many there are
+  return each_buffer(args, rets, [&](const ffi::AnyBuffer& buffer) {
+    if (*next++ != head_of(buffer)) {
       return false;
     }
-    for (int64_t size : buffer->dimensions()) {
+    for (int64_t size : buffer.dimensions()) {
       if (*next++ != size) {
         return false;
       }
+    }
+    return true;
+  });
+}
+
+// Whether the outputs are those that the program was compiled for. They are not if the op's library
+// was loaded again, and the kernel would write to memory that is too small.
+bool has_outputs(const oneop_plan* plan, const ffi::RemainingRets& rets) {
+  if (runtime->num_outputs(plan) != static_cast<int32_t>(rets.size())) {
+    return false;
+  }
+  for (size_t i = 0; i < rets.size(); ++i) {
+    auto buffer = *rets.get<ffi::AnyBuffer>(i);
+    const oneop_tensor& made = *runtime->output(plan, static_cast<int32_t>(i));
+    const auto dims = buffer->dimensions();
+    if (made.dtype != code_of(buffer->element_type()) ||
+        !std::equal(dims.begin(), dims.end(), made.shape, made.shape + made.ndim)) {
+      return false;
     }
   }
   return true;
@@ -147,6 +183,8 @@ Plan make_plan(const Place& place, Words words, const ffi::RemainingArgs& args) 
   request.output_counts = output_counts.data();
   request.device_type = place.device_type;
   request.device_index = place.device_index;
+  request.num_input_counts = static_cast<int32_t>(input_counts.size());
+  request.num_output_counts = static_cast<int32_t>(output_counts.size());
   oneop_plan* plan =
       runtime->prepare_words(runtime->find_op(op.c_str()), &request, next, words.end() - next);
   return Plan(plan,
@@ -156,7 +194,7 @@ Plan make_plan(const Place& place, Words words, const ffi::RemainingArgs& args) 
 struct KeyHash {
   size_t operator()(const Key& key) const {
     size_t hash = static_cast<size_t>(key.place) ^ static_cast<size_t>(key.epoch);
-    for (const auto* words : {&key.words, &key.inputs}) {
+    for (const auto* words : {&key.words, &key.buffers}) {
       for (int64_t word : *words) {
         hash = (hash ^ static_cast<size_t>(word)) * 0x9e3779b97f4a7c15u;
       }
@@ -166,7 +204,8 @@ struct KeyHash {
 };
 
 // Plans of all threads. XLA runs a program on any of its threads.
-Plan shared_plan(const Key& key, const Place& place, Words words, const ffi::RemainingArgs& args) {
+Plan shared_plan(const Key& key, const Place& place, Words words, const ffi::RemainingArgs& args,
+                 const ffi::RemainingRets& rets, std::string* problem) {
   static auto* mutex = new std::mutex;
   static auto* plans = new std::unordered_map<Key, Plan, KeyHash>;
   {
@@ -177,7 +216,15 @@ Plan shared_plan(const Key& key, const Place& place, Words words, const ffi::Rem
     }
   }
   Plan plan = make_plan(place, words, args);  // runs authors' code, so without the lock
-  if (plan != nullptr) {
+  if (plan == nullptr) {
+    *problem = runtime->last_error();
+  } else if (!has_outputs(plan.get(), rets)) {
+    const char* name = reinterpret_cast<const char*>(words.begin() + 1);
+    *problem = "op \"" + std::string(name, static_cast<size_t>(*words.begin())) +
+               "\": its library was loaded again, and its outputs are not those that this program "
+               "was compiled for\n  call jax.clear_caches(), then the program is traced anew";
+    plan = nullptr;
+  } else {
     const std::lock_guard<std::mutex> lock(*mutex);
     if (plans->size() >= 4096) {  // shapes that never repeat must not fill the memory
       plans->clear();
@@ -192,7 +239,8 @@ Plan shared_plan(const Key& key, const Place& place, Words words, const ffi::Rem
 // The last calls of this thread, found again without a lock: a program makes its calls in the same
 // order each time, so the search begins at the last one found. The plan lives until the thread's
 // next call.
-const oneop_plan* find_plan(const Place& place, Words words, const ffi::RemainingArgs& args) {
+const oneop_plan* find_plan(const Place& place, Words words, const ffi::RemainingArgs& args,
+                            const ffi::RemainingRets& rets, std::string* problem) {
   struct Last {
     Key key;
     Plan plan;
@@ -208,13 +256,13 @@ const oneop_plan* find_plan(const Place& place, Words words, const ffi::Remainin
   for (size_t i = 0; i < kLasts; ++i) {
     const size_t place_of = (memory.found + i) % kLasts;
     const Last& last = memory.lasts[place_of];
-    if (last.plan != nullptr && is_key(last.key, place, epoch, words, args)) {
+    if (last.plan != nullptr && is_key(last.key, place, epoch, words, args, rets)) {
       memory.found = place_of;
       return last.plan.get();
     }
   }
-  Key key = key_of(place, epoch, words, args);
-  Plan plan = shared_plan(key, place, words, args);
+  Key key = key_of(place, epoch, words, args, rets);
+  Plan plan = shared_plan(key, place, words, args, rets, problem);
   if (plan == nullptr) {
     return nullptr;
   }

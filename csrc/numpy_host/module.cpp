@@ -4,6 +4,7 @@
 #include "c_host/generator.h"
 #include "c_host/plain_host.h"
 #include "c_host/registration.h"
+#include "c_host/request.h"
 #include "c_host/threads.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
@@ -137,6 +138,14 @@ PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t count) {
     PyObject* given[4];
     take(args, count, given);
     const Signature signature(record_of(given[0]));
+    const OpDef& op = signature.op();
+    const std::vector<int32_t> output_counts = ints_from(given[3]);
+    const Py_ssize_t num_lists = PySequence_Size(given[1]);
+    if (num_lists < 0) {
+      throw Raised();
+    }
+    check_is_current(op, "inputs", num_lists, op.inputs.size());
+    check_is_current(op, "outputs", output_counts.size(), op.outputs.size());
     CallArrays arrays(signature);
     size_t input = 0;
     for_each_item(given[1], /*is_simple=*/false, [&](PyObject* tensors) {
@@ -148,8 +157,7 @@ PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t count) {
       ++input;
       return true;
     });
-    const auto plan = find_plan(signature, arrays, attrs_from_bytes(signature.op(), given[2]),
-                                ints_from(given[3]));
+    const auto plan = find_plan(signature, arrays, attrs_from_bytes(op, given[2]), output_counts);
     return list_to_python(arrays.run(*plan), [](const Ref& output) { return output; });
   });
 }

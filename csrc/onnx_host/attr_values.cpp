@@ -87,8 +87,14 @@ bool set_dtypes(const Item& item, OwnedAttr* made) {
   return true;
 }
 
+// A number alone is the real part.
 bool set_complex(const Item& item, OwnedAttr* made) {
   made->attr.type = ONEOP_ATTR_COMPLEX_DOUBLE;
+  if (item.is_number()) {
+    made->doubles = {item.number(), 0.0};
+    made->attr.value.list = {made->doubles.data(), 2};
+    return true;
+  }
   return set_list(item, &made->doubles, made) && made->doubles.size() == 2;
 }
 

@@ -1,5 +1,5 @@
 // infer_node.cpp: shapes and dtypes before a node runs. Where sizes of inputs are not known yet,
-// inference is tried with two sizes in their place: what is the same both times is known.
+// inference is tried with several in their place: what is the same each time is known.
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -15,8 +15,14 @@ using ort::check;
 using ort::runtime;
 using ort::Spec;
 
-// Sizes to try for those that are not known. An op may take multiples of a power of two only.
-constexpr int64_t kTried[] = {64, 128, 2, 1};
+// Sizes to try for those that are not known: the first one, then so much more for each. An op may
+// take multiples of a power of two only, or equal sizes; it may cut them off, or subtract them.
+struct Sizes {
+  int64_t first;
+  int64_t more;
+};
+constexpr Sizes kTried[] = {{64, 0}, {128, 0}, {2, 0},   {1, 0},     {3, 0},
+                            {7, 0},  {999, 0}, {64, 64}, {4096, -3}, {100003, 0}};
 
 std::vector<Spec> outputs_of(const oneop_plan* plan) {
   std::vector<Spec> specs;
@@ -32,10 +38,14 @@ std::vector<Spec> outputs_of(const oneop_plan* plan) {
 }
 
 std::optional<std::vector<Spec>> infer_with(const NodeCall& call, std::vector<Spec> inputs,
-                                            size_t num_outputs, int64_t size) {
+                                            size_t num_outputs, Sizes sizes) {
+  int64_t next = sizes.first;
   for (Spec& spec : inputs) {
     for (int64_t& length : spec.sizes) {
-      length = length < 0 ? size : length;
+      if (length < 0) {
+        length = std::max<int64_t>(next, 1);
+        next += sizes.more;
+      }
     }
   }
   try {
@@ -48,14 +58,24 @@ std::optional<std::vector<Spec>> infer_with(const NodeCall& call, std::vector<Sp
   }
 }
 
-// Sizes that differ become -1; one result alone says nothing of sizes.
+// Sizes that differ become -1; one result alone says nothing of sizes. Of an output whose rank or
+// dtype differs nothing is known.
 std::vector<Spec> merged(const std::vector<std::vector<Spec>>& results) {
   std::vector<Spec> outputs = results[0];
   for (size_t i = 0; i < outputs.size(); ++i) {
-    for (size_t d = 0; d < outputs[i].sizes.size(); ++d) {
-      if (results.size() < 2 || results[1][i].sizes.size() <= d ||
-          results[1][i].sizes[d] != outputs[i].sizes[d]) {
-        outputs[i].sizes[d] = -1;
+    if (results.size() < 2) {
+      outputs[i].sizes.assign(outputs[i].sizes.size(), -1);
+    }
+    for (const std::vector<Spec>& result : results) {
+      const Spec& other = result[i];
+      if (other.dtype != outputs[i].dtype || other.sizes.size() != outputs[i].sizes.size()) {
+        outputs[i].dtype = ONEOP_DTYPE_INVALID;
+        break;
+      }
+      for (size_t d = 0; d < other.sizes.size(); ++d) {
+        if (other.sizes[d] != outputs[i].sizes[d]) {
+          outputs[i].sizes[d] = -1;
+        }
       }
     }
   }
@@ -103,12 +123,12 @@ void infer_node(const oneop_op* op, size_t num_required, ort::InferContext* cont
   }
   const size_t num_outputs = call.num_outputs();
   std::vector<std::vector<Spec>> results;
-  for (int64_t size : kTried) {
-    auto made = infer_with(call, inputs, num_outputs, size);
+  for (const Sizes& sizes : kTried) {
+    auto made = infer_with(call, inputs, num_outputs, sizes);
     if (made.has_value()) {
       results.push_back(*std::move(made));
     }
-    if (!is_open || results.size() == 2) {
+    if (!is_open) {
       break;
     }
   }
@@ -117,7 +137,9 @@ void infer_node(const oneop_op* op, size_t num_required, ort::InferContext* cont
   }
   const std::vector<Spec> outputs = is_open ? merged(results) : results[0];
   for (size_t i = 0; i < std::min(num_required, outputs.size()); ++i) {
-    set_output(context, i, outputs[i]);
+    if (outputs[i].dtype != ONEOP_DTYPE_INVALID) {
+      set_output(context, i, outputs[i]);
+    }
   }
 }
 

@@ -1,7 +1,9 @@
 // item.cpp: reading JSON. A number without a point and an exponent is an integer.
 #include "onnx_host/item.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -78,8 +80,8 @@ class JsonReader {
     const size_t begin = at_;
     take("-");
     const double sign = at_ == begin ? 1 : -1;
-    if (take("inf") || take("nan")) {
-      const bool is_nan = text_[at_ - 1] == 'n';
+    if (take("inf") || take("nan") || take("Infinity") || take("NaN")) {
+      const bool is_nan = text_[at_ - 1] == 'n' || text_[at_ - 1] == 'N';
       *item = Item::of(sign * (is_nan ? std::numeric_limits<double>::quiet_NaN()
                                       : std::numeric_limits<double>::infinity()));
       return true;
@@ -116,16 +118,40 @@ class JsonReader {
     return take("\"");
   }
 
-  // The four digits of \u, for what is written so: control characters.
-  bool read_code(std::string* text) {
-    const std::string digits(text_.substr(at_, 4));
-    char* end = nullptr;
-    const long code = std::strtol(digits.c_str(), &end, 16);
-    at_ += 4;
-    if (digits.size() != 4 || *end != '\0' || code >= 0x80) {
+  // The four digits of \u.
+  bool read_digits(uint32_t* code) {
+    const std::string_view digits = text_.substr(std::min(at_, text_.size()), 4);
+    if (digits.size() != 4 || digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) {
       return false;
     }
-    text->push_back(static_cast<char>(code));
+    at_ += 4;
+    *code = static_cast<uint32_t>(std::strtoul(std::string(digits).c_str(), nullptr, 16));
+    return true;
+  }
+
+  // The character of \u, as UTF-8. What has more than 16 bits is written as two of them.
+  bool read_code(std::string* text) {
+    uint32_t code = 0;
+    uint32_t low = 0;
+    if (!read_digits(&code)) {
+      return false;
+    }
+    if (code >= 0xd800 && code < 0xe000) {
+      if (code >= 0xdc00 || !take("\\u") || !read_digits(&low) || low < 0xdc00 || low >= 0xe000) {
+        return false;
+      }
+      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    const auto push = [text](uint32_t byte) { text->push_back(static_cast<char>(byte)); };
+    if (code < 0x80) {
+      push(code);
+      return true;
+    }
+    const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    push((more == 1 ? 0xc0 : more == 2 ? 0xe0 : 0xf0) | code >> 6 * more);
+    for (int left = more - 1; left >= 0; --left) {
+      push(0x80 | (code >> 6 * left & 0x3f));
+    }
     return true;
   }
 

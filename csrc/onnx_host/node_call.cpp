@@ -119,6 +119,8 @@ oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs, size_t num_ou
   request.output_counts = outputs.empty() ? nullptr : outputs.data();  // null: as few as may be
   request.attrs = attrs_.data();
   request.device_index = -1;
+  request.num_input_counts = static_cast<int32_t>(inputs.size());
+  request.num_output_counts = static_cast<int32_t>(outputs.size());
   oneop_plan* plan =
       infer_only ? ort::runtime().infer(op_, &request) : ort::runtime().prepare(op_, &request);
   if (plan == nullptr) {

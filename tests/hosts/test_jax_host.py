@@ -368,3 +368,70 @@ def test_the_object_that_is_called():
         sys.modules["oneop._numpy_host"].keep_calls(relu)
     with pytest.raises(ArgumentError, match="keep: expected an edition, a dict and a program"):
         relu.keep(1)
+
+
+def rebuilt(tmp_path, source):
+    """The library hosts_changing, made of this source and loaded."""
+    from oneop._build.library import build
+
+    (tmp_path / "changing.cpp").write_text(f'#include "oneop/op.h"\n{source}')
+    return ojax.load(build("hosts_changing", [tmp_path / "changing.cpp"]))
+
+
+ONE = 'OP("hosts_changing(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return x; }).no_grad();'
+TWO = ONE.replace("x)", "x, Tensor z)", 1).replace("(auto x)", "(auto x, auto z)").replace("return x", "return x + z")
+PAIR = ONE.replace("Tensor y", "(Tensor y, Tensor w)").replace("return x", "return oneop::results(x, x)")
+WIDE = """
+OP("hosts_changing(Tensor x) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set("y", {ctx.size("x", 0) * 100000}); })
+    .kernel<float>([](auto x, auto y) {
+      for (int64_t i = 0; i != y.numel(); ++i) y[i] = x[0];
+    })
+    .no_grad();
+"""
+IN_PLACE = 'OP("hosts_changing(Tensor(a!) x) -> ()").elementwise<float>([](auto x) { return x + 1; }).no_grad();'
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (TWO, "the call was made for 1 inputs, and the op has 2 since its library was loaded again"),
+        (PAIR, "the call was made for 1 outputs, and the op has 2 since its library was loaded again"),
+        (WIDE, "its library was loaded again, and its outputs are not those that this program was compiled for"),
+    ],
+    ids=["inputs", "outputs", "sizes"],
+)
+def test_programs_of_a_library_that_was_replaced_do_not_write_elsewhere(tmp_path, source, told):
+    program, x = jax.jit(rebuilt(tmp_path, ONE).hosts_changing), jnp.asarray(X)
+    assert same_bits(program(x), X)
+    called = rebuilt(tmp_path, source).hosts_changing
+    new = called(x, x) if source == TWO else called(x)
+    expected = {TWO: 2 * X, PAIR: X, WIDE: np.full(3, X[0])}[source]
+    assert same_bits(flat(outputs_of(new))[0][:3], expected)
+    with pytest.raises((RuntimeError, ValueError), match=told):
+        jax.block_until_ready(program(x))
+    rebuilt(tmp_path, ONE)
+    assert same_bits(program(x), X)
+
+
+def test_an_op_that_was_replaced_is_read_again(tmp_path):
+    called, x = rebuilt(tmp_path, ONE).hosts_changing, jnp.asarray(X)
+    assert same_bits(called(x), called(x))
+    rebuilt(tmp_path, TWO)
+    for one in (called, ojax.ops.hosts_changing):
+        assert same_bits(one(x, x), 2 * X) and same_bits(one(x, x), 2 * X)
+        with pytest.raises(ArgumentError, match='input "z": expected exactly 1 tensor, found none'):
+            one(x)
+        with pytest.raises(ArgumentError, match=r'input "z": expected a jax.Array, found str'):
+            one(x, "a")
+    rebuilt(tmp_path, IN_PLACE)
+    with pytest.raises(OpNotImplementedError, match='changes its input "x", and arrays of JAX do not change'):
+        called(x)
+    assert same_bits(x, X)
+
+
+def test_without_jit():
+    relu, x = op("leaky_relu", "leaky_relu"), jnp.asarray(X)
+    expected, slope = relu(x), jax.grad(lambda x: relu(x).sum())(x)
+    with jax.disable_jit():
+        assert same_bits(relu(x), expected) and same_bits(jax.grad(lambda x: relu(x).sum())(x), slope)

@@ -310,3 +310,85 @@ def test_an_onnx_runtime_that_is_too_old():
     base = (ctypes.c_void_p * 2)(ctypes.cast(table, ctypes.c_void_p), ctypes.cast(version, ctypes.c_void_p))
     ctypes.CDLL(str(oonnx.custom_op_library())).RegisterCustomOps(None, base)
     assert said == [b"oneop needs ONNX Runtime 1.19 or later, this is 1.18.0"]
+
+
+SIZES_BY_SIZES = """
+#include "oneop/op.h"
+OP("hosts_valid(Tensor a, Tensor b) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set("y", {ctx.size("a", 0) - ctx.size("b", 0) + 1}); })
+    .kernel<float>([](auto a, auto b, auto y) {
+      for (int64_t i = 0; i != y.numel(); ++i) y[i] = a[i] * b[0];
+    })
+    .no_grad();
+OP("hosts_first_ten(Tensor a, Tensor b) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set("y", {std::min<int64_t>(ctx.size("a", 0), 10)}); })
+    .kernel<float>([](auto a, auto b, auto y) {
+      for (int64_t i = 0; i != y.numel(); ++i) y[i] = a[i] * b[0];
+    })
+    .no_grad();
+"""
+
+
+@pytest.mark.parametrize(("op", "expected"), [("hosts_valid", 4), ("hosts_first_ten", 5)])
+def test_sizes_that_depend_on_open_sizes_are_not_guessed(tmp_path, op, expected):
+    from oneop._build.library import build
+
+    (tmp_path / "sizes.cpp").write_text(SIZES_BY_SIZES)
+    made = build("hosts_sizes", [tmp_path / "sizes.cpp"])
+    model = model_of(op, [X, X], [X, np.zeros(1, np.int64)], {}, shapes=[["n"], ["k"]])
+    model.graph.node.append(onnx.helper.make_node("Shape", ["y0"], ["y1"]))  # a constant, if the size is known
+    del model.graph.node[0].output[1:]
+    options = oonnx.session_options([made])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    y, shape = session.run(None, {"x0": np.ones(5, np.float32), "x1": np.ones(2, np.float32)})
+    assert y.shape == (expected,) and shape.tolist() == [expected]
+
+
+def test_a_session_of_a_library_that_was_replaced(tmp_path):
+    from oneop._build.library import build
+
+    def session_of_source(inputs, functor):
+        source = f'OP("hosts_renewed({inputs}) -> Tensor y").elementwise<float>({functor});'
+        (tmp_path / "renewed.cpp").write_text(f'#include "oneop/op.h"\n{source}')
+        made = build("hosts_renewed", [tmp_path / "renewed.cpp"])
+        options = oonnx.session_options([made])
+        options.log_severity_level = 4
+        model = model_of("hosts_renewed", [X] * inputs.count("Tensor"), [X], {}).SerializeToString()
+        return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+
+    old = session_of_source("Tensor x", "[](auto x) { return x; }")
+    new = session_of_source("Tensor x, Tensor z", "[](auto x, auto z) { return x + z; }")
+    assert same_bits(new.run(None, {"x0": X, "x1": X})[0], 2 * X)
+    with pytest.raises(Exception, match="the call was made for 1 inputs, and the op has 2 since its library was"):
+        old.run(None, {"x0": X})
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "held"),
+    [
+        (np.int32(4), "int64", 4),
+        (np.float64(0.1), "double", "0.1"),
+        (np.float16(0.5), "float", 0.5),
+        ([np.int64(3)], "list of int64", [3]),
+        (np.complex64(1 + 2j), "complex", "[1.0, 2.0]"),
+        (np.True_, "scalar", "true"),
+        (np.float16, "dtype", 10),
+    ],
+)
+def test_numbers_and_dtypes_of_numpy(value, kind, held):
+    encoded = encode(value, kind)
+    assert encoded == held and type(encoded) is type(held)
+
+
+def test_texts_as_json_writers_make_them():
+    attrs = onp.load(library("arguments")).t_attrs
+    for text, values in [(r'["gr\u00fcn"]', ["grün"]), (r'["\ud83d\ude00\u20ac"]', ["😀€"])]:
+        expected = attrs(X, ss=values)
+        session = node_of("t_attrs", ["arguments"], [X], [expected], ss=text)
+        assert same_bits(run(session, [X], [expected])[0], expected)
+    for text, value in [("NaN", np.nan), ("-Infinity", -np.inf)]:
+        expected = attrs(X, d=value)
+        session = node_of("t_attrs", ["arguments"], [X], [expected], d=text)
+        assert same_bits(run(session, [X], [expected])[0], expected)
+    with pytest.raises(Exception, match="expected JSON, found"):
+        node_of("t_attrs", ["arguments"], [X], [X], ss=r'["\ud83d"]')

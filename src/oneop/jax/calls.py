@@ -104,6 +104,15 @@ class _General:
     """Calls of an op on jax arrays in the general way. Attributes are static: each value is a program of its own."""
 
     def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.kept: Any = None  # what users call: it hands calls that repeat on to their programs
+        self.num_kept = -1  # how many arrays are handed on
+        self._read()
+
+    def _read(self) -> None:
+        """Read the op's definition. Raises `OpNotImplementedError` if it is none for arrays of JAX."""
+        name = self.__name__
+        edition = editions.get(name, "")
         info = engine().op_info(name)
         changed = [arg["name"] for arg in info["inputs"] if arg["is_mutable"]]
         if changed:
@@ -117,22 +126,23 @@ class _General:
                 f'op "{name}": the size of its output "{dynamic[0]}" depends on data, and arrays of JAX have fixed '
                 f"sizes\n  define an op that fills an array of the largest size and returns the count"
             )
-        self.__name__ = self.__qualname__ = name
         self.__doc__ = info["doc"]
         self.inputs = [arg["name"] for arg in info["inputs"]]
         self._returns_tuple = any(arg["is_optional"] or arg["count_is_minimum"] for arg in info["outputs"])
-        self.kept: Any = None  # what users call: it hands calls that repeat on to their programs
+        self._edition = edition
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the op, and note the program for calls like this one. Raises as the call on torch's tensors does."""
         edition = editions.get(self.__name__, "")
+        if edition != self._edition:  # the library was loaded again
+            self._read()
         tensors, attrs, counts = engine().bind(self.__name__, args, kwargs)
         arrays = [self._array(i, tensor) for i, group in enumerate(tensors) for tensor in group]
         key = (self.__name__, attrs, tuple(map(len, tensors)), tuple(counts), edition)
         if any(type(array) is not _array_type() for array in arrays):  # traced
             return _shaped(function_of(*key)(*arrays), self._returns_tuple)
         program = _program(*key, self._returns_tuple)
-        if len(args) == len(self.inputs) and all(type(arg) is _array_type() for arg in args):
+        if len(args) == len(self.inputs) == self.num_kept and all(type(arg) is _array_type() for arg in args):
             self.kept.keep(edition, kwargs, program)
         return program(*arrays)
 
@@ -160,7 +170,7 @@ class _Ops:
         """Return the op of this name. Raises `OpNotFoundError`, with the nearest name."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return _op(engine().resolve(name))
+        return _op_of(engine().resolve(name))
 
     def __dir__(self) -> list[str]:
         """List the ops."""
@@ -168,13 +178,18 @@ class _Ops:
         return names
 
 
-@functools.cache
-def _op(name: str) -> Callable[..., Any]:
+def _op_of(name: str) -> Callable[..., Any]:
+    return _op(name, editions.get(name, ""))
+
+
+@functools.lru_cache(maxsize=4096)
+def _op(name: str, edition: str) -> Callable[..., Any]:
     register_target()
     general = _General(name)
     kept = engine().keep_calls(general, _array_type(), len(general.inputs), name, editions)
     kept.__dict__.update(__name__=name, __qualname__=name, __doc__=general.__doc__)
     general.kept = kept
+    general.num_kept = len(general.inputs)
     return kept  # type: ignore[no-any-return]
 
 
@@ -195,7 +210,7 @@ class JaxLibrary:
         whole = f"{self.package}__{name}" if self.package else name
         if whole not in self.ops:
             raise AttributeError(f'this library has no op "{name}"; it has: {", ".join(self.ops)}')
-        return _op(whole)
+        return _op_of(whole)
 
 
 def load(library: Library | str | os.PathLike[str], *, package: str = "") -> JaxLibrary:

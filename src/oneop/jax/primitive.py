@@ -107,9 +107,18 @@ def _compiled(primitive: Any, **params: Any) -> Any:
     return jax.jit(functools.partial(primitive.bind, **params))
 
 
+def _run(*arrays: Any, primitive: Any, **params: Any) -> Any:
+    """Run a call on arrays with data. A kernel is run by XLA alone, so `jax.disable_jit` ends here."""
+    program = _compiled(primitive, **params)
+    if not jax.config.jax_disable_jit:
+        return program(*arrays)
+    with jax.disable_jit(False):
+        return program(*arrays)
+
+
 for _primitive in (call_p, local_p):
     _primitive.def_abstract_eval(_infer)
-    _primitive.def_impl(lambda *arrays, primitive=_primitive, **params: _compiled(primitive, **params)(*arrays))
+    _primitive.def_impl(functools.partial(_run, primitive=_primitive))
 # Those of call_p are in sharding.py.
 mlir.register_lowering(local_p, lower_local, platform="cpu")
 mlir.register_lowering(local_p, functools.partial(lower_local, on_cuda=True), platform="cuda")

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from oneop.errors import ArgumentError
 
 #: The numbers that ONNX has for dtypes.
@@ -42,6 +44,7 @@ Encoded = int | float | str | bytes | list[int] | list[float]
 
 def encode(value: Any, kind: str) -> Encoded:
     """Return the value of an attribute of this type (`oneop.registry` has the names) as a node holds it."""
+    value = _plain(value)
     if kind in ("string", "bytes"):
         if not isinstance(value, (str, bytes)):
             raise ArgumentError(f"an attribute of ONNX cannot hold {value!r} as a {kind}")
@@ -62,10 +65,23 @@ def encode(value: Any, kind: str) -> Encoded:
     return _json(value)
 
 
+def _plain(value: Any) -> Any:
+    """Return Python's number for one of numpy, also in lists."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
 def _number(dtype: Any) -> Any:
     """Return ONNX's number of a dtype, which may be one already."""
     if dtype is None or isinstance(dtype, int):
         return dtype
+    if isinstance(dtype, type):
+        dtype = np.dtype(dtype)
     name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
     if name not in DTYPES:
         raise ArgumentError(f"ONNX has no dtype {name}")

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define ONEOP_RUNTIME_MAJOR 1
-#define ONEOP_RUNTIME_MINOR 1
+#define ONEOP_RUNTIME_MINOR 2
 
 typedef struct oneop_runtime oneop_runtime; /* the table of functions, below */
 typedef struct oneop_op oneop_op;           /* a name in the registry; it stays valid forever */
@@ -42,6 +42,8 @@ typedef struct oneop_request {
   const oneop_attr* attrs;      /* those that are set */
   int32_t device_index;
   int32_t reserved;
+  int32_t num_input_counts;  /* since 1.2: how many counts there are; 0: as the op has inputs, */
+  int32_t num_output_counts; /* and outputs. An op that was replaced may have others by now */
 } oneop_request;
 
 /* One step of a gradient: a call of an op, or of an op of the framework that the caller runs.
