@@ -3,7 +3,7 @@
 An axis is a letter; the same letter is the same size. A declarative inference says its templates itself. Otherwise
 templates are tried, and those that inference takes are kept. Inference may take more than the op means to: a backward
 op often looks at the shape of one input only. So a template in which inputs differ is believed only if each axis that
-one input alone has also appears in a result.
+one input alone has also appears in a result, or if inference refuses all that are more general.
 """
 
 from __future__ import annotations
@@ -129,6 +129,7 @@ def _search(count: int, infer: Infer) -> Iterator[Template]:
     ends = time.process_time() + _SECONDS  # on a busy machine as many as on an idle one
     most_rank, most_axes = (4, 8) if count <= 2 else (3, 6)
     templates: list[Template] = []
+    doubted: list[Template] = []
     for ranks in sorted(itertools.product(range(most_rank + 1), repeat=count), key=sum):
         if sum(ranks) > most_axes:
             continue
@@ -137,10 +138,14 @@ def _search(count: int, infer: Infer) -> Iterator[Template]:
             template = Template(tuple(tuple(next(rest) for _ in range(rank)) for rank in ranks))
             if any(_is_special_case(template, known) for known in templates):
                 continue
-            shapes, results = _ask(template, infer)
-            if results is not None and _is_believed(template, shapes, results):
-                templates.append(template)
-                yield template
+            results = _ask(template, infer)[1]
+            if results is not None:
+                general = not any(_is_special_case(template, other) for other in doubted)
+                if _is_believed(template, results, insisted=general):
+                    templates.append(template)
+                    yield template
+                else:
+                    doubted.append(template)
             if len(templates) >= _MOST or time.process_time() > ends:
                 return
 
@@ -155,15 +160,27 @@ def _partitions(count: int, used: str = "") -> Iterator[str]:
         yield from _partitions(count, used + letter)
 
 
-def _is_believed(template: Template, shapes: Sequence[Shape], results: Sequence[Shape]) -> bool:
+def _is_believed(template: Template, results: Sequence[Shape], *, insisted: bool) -> bool:
+    """Tell whether the op means to take such shapes.
+
+    `insisted` says that inference refuses all more general ones: then it compared what the inputs share. So a loss of
+    rows and targets has an axis that no result shows, in one input.
+    """
     if len(template.axes) == 1:
         return True
     result_sizes = {size for result in results for size in result}
-    for symbol in template.symbols:
-        owners = sum(symbol in axes for axes in template.axes)
-        if owners == 1 and _SIZES[symbol] not in result_sizes:
-            return False
-    return True
+    hidden = [symbol for symbol in template.symbols if _SIZES[symbol] not in result_sizes]
+    owners = {symbol: [i for i, axes in enumerate(template.axes) if symbol in axes] for symbol in template.symbols}
+    lone = {owners[symbol][0] for symbol in hidden if len(owners[symbol]) == 1}
+    return not lone or (insisted and len(lone) == 1 and _is_linked(list(owners.values()), len(template.axes)))
+
+
+def _is_linked(owners: Sequence[Sequence[int]], count: int) -> bool:
+    """Tell whether axes that inputs share lead from each of them to all others."""
+    reached = {0}
+    for _ in range(count):
+        reached |= {i for places in owners if reached & set(places) for i in places}
+    return len(reached) == count
 
 
 def _is_special_case(template: Template, known: Template) -> bool:
