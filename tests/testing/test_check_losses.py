@@ -37,7 +37,7 @@ def test_inference_that_compares_no_shapes_is_not_believed():
 
 def define_nll(name, kernel):
     op = oneop.define(f"{name}(Tensor x, Tensor target) -> Tensor loss")
-    op.register_check(lambda x, target: len(x.shape) == 2 and tuple(target.shape) == tuple(x.shape[:1]) or "n c, n")
+    op.register_check(lambda x, target: (len(x.shape) == 2 and tuple(target.shape) == tuple(x.shape[:1])) or "n c, n")
     op.register_infer(lambda x, target: x.like(shape=()))
     for dtype in (torch.float32, torch.float64):
         op.register_kernel("cpu", dtypes={"x": dtype, "target": torch.int64})(kernel)
@@ -71,7 +71,7 @@ def test_loss_that_is_right_for_square_rows_is_found():
 
 def test_large_calls_fit_into_memory_where_all_axes_are_one():
     op = oneop.define("losses_trace(Tensor x, Tensor w) -> Tensor y")
-    op.register_check(lambda x, w: len(x.shape) == 2 and x.shape == (*w.shape, *w.shape) or "square")
+    op.register_check(lambda x, w: (len(x.shape) == 2 and x.shape == (*w.shape, *w.shape)) or "square")
     op.register_infer(lambda x, w: w.like())
     largest = []
 
