@@ -82,3 +82,14 @@ def test_large_calls_fit_into_memory_where_all_axes_are_one():
 
     assert oneop.testing.check(op, only=["environment", "leaks"]).ok
     assert 1_000_000 < max(largest) < 6_000_000
+
+
+def test_shapes_of_an_attention_are_found():
+    def infer(shapes):
+        q, k, v = shapes
+        if not len(q) == len(k) == len(v) == 3 or not q[0] == k[0] == v[0] or q[2] != k[2] or k[1] != v[1]:
+            return None
+        return [(*q[:2], v[2])]
+
+    expected = (("a", "b", "c"), ("a", "d", "c"), ("a", "d", "e"))
+    assert expected in axes_of(find_templates("", 3, infer))
