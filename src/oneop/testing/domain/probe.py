@@ -37,6 +37,7 @@ _DTYPES = {
 }
 #: Processor time for asking which shapes go together; what was found by then is used.
 _SECONDS = 10.0
+_MOST_OPTIONAL = 3  # that are left out and given one by one
 _GUESSES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64)
 
 
@@ -254,14 +255,24 @@ def _refusal_of(error: Exception) -> str:
 
 
 def _arities(subject: Subject) -> list[tuple[int, ...]]:
-    """Return how many tensors each input may have: all of them, and without the optional ones."""
+    """Return how many tensors each input may have: all of them, without the optional ones, and with some of those.
+
+    Of several optional ones each is left out alone, and given alone: a bias without a weight is a call of its own.
+    """
     full = tuple(max(arg.count, 1) for arg in subject.op.inputs)
     longer = [
         tuple(count + by if arg.count_is_minimum else count for arg, count in zip(subject.op.inputs, full, strict=True))
         for by in (1, 3)
     ]
     least = tuple(0 if arg.is_optional else count for arg, count in zip(subject.op.inputs, full, strict=True))
-    return list(dict.fromkeys([full, *longer, least]))
+    optional = [i for i, arg in enumerate(subject.op.inputs) if arg.is_optional][:_MOST_OPTIONAL]
+    alone = [
+        tuple(other if i == place else count for i, count in enumerate(base))
+        for base, others in ((full, least), (least, full))
+        for place, other in enumerate(others)
+        if place in optional
+    ]
+    return list(dict.fromkeys([full, *longer, least, *alone]))
 
 
 def _dtype_combinations(

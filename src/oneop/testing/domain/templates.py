@@ -3,7 +3,7 @@
 An axis is a letter; the same letter is the same size. A declarative inference says its templates itself. Otherwise
 templates are tried, and those that inference takes are kept. Inference may take more than the op means to: a backward
 op often looks at the shape of one input only. So a template in which inputs differ is believed only if each axis that
-one input alone has also appears in a result.
+one input alone has also appears in a result, or if inference refuses all that are more general.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ Infer = Callable[[Sequence[Shape]], Sequence[Shape] | None]
 
 _SECONDS = 2.0
 _MOST = 24
+_SEARCHED_AXES, _CUBE_AXES, _MOST_CUBES = 6, 12, 4  # of three inputs and more
 _SIZES = dict(zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=True))
 
 
@@ -74,7 +75,7 @@ def _find(kind: str, count: int, infer: Infer) -> list[Template]:
     if len(same) >= 4 and all(_results_are_alike(template, infer) for template in same):
         both = [template for template in _broadcasts(count) if _broadcasts_really(template, infer)]
         return same + both
-    return [*list(_search(count, infer)), *same][:_MOST]
+    return [*list(_search(count, infer)), *_from_cubes(count, infer), *same][:_MOST]
 
 
 def _ask(template: Template, infer: Infer) -> tuple[list[Shape], Sequence[Shape] | None]:
@@ -127,8 +128,9 @@ def _from_text(kind: str, count: int) -> Iterator[Template]:
 def _search(count: int, infer: Infer) -> Iterator[Template]:
     """Yield templates that inference takes and that are believed, the most general first."""
     ends = time.process_time() + _SECONDS  # on a busy machine as many as on an idle one
-    most_rank, most_axes = (4, 8) if count <= 2 else (3, 6)
+    most_rank, most_axes = (4, 8) if count <= 2 else (3, _SEARCHED_AXES)
     templates: list[Template] = []
+    doubted: list[Template] = []
     for ranks in sorted(itertools.product(range(most_rank + 1), repeat=count), key=sum):
         if sum(ranks) > most_axes:
             continue
@@ -137,12 +139,57 @@ def _search(count: int, infer: Infer) -> Iterator[Template]:
             template = Template(tuple(tuple(next(rest) for _ in range(rank)) for rank in ranks))
             if any(_is_special_case(template, known) for known in templates):
                 continue
-            shapes, results = _ask(template, infer)
-            if results is not None and _is_believed(template, shapes, results):
-                templates.append(template)
-                yield template
+            results = _ask(template, infer)[1]
+            if results is not None:
+                general = not any(_is_special_case(template, other) for other in doubted)
+                if _is_believed(template, results, insisted=general):
+                    templates.append(template)
+                    yield template
+                else:
+                    doubted.append(template)
             if len(templates) >= _MOST or time.process_time() > ends:
                 return
+
+
+def _from_cubes(count: int, infer: Infer) -> Iterator[Template]:
+    """Yield templates of more axes than `_search` tries, such as the three inputs of an attention.
+
+    Where inference takes inputs whose axes are all of one size, it is asked which of them must be changed together.
+    """
+    ends = time.process_time() + _SECONDS
+    found = 0
+    for ranks in sorted(itertools.product(range(5), repeat=count), key=sum) if 3 <= count <= 5 else ():
+        if not _SEARCHED_AXES < sum(ranks) <= _CUBE_AXES or infer([(4,) * rank for rank in ranks]) is None:
+            continue
+        template = _loosened(ranks, infer, ends)
+        results = None if template is None else _ask(template, infer)[1]
+        if template is not None and results is not None and _is_believed(template, results, insisted=True):
+            found += 1
+            yield template
+        if found >= _MOST_CUBES or time.process_time() > ends:
+            return
+
+
+def _loosened(ranks: Sequence[int], infer: Infer, ends: float) -> Template | None:
+    """Return the template of the axes that inference takes together only, or None where time runs out."""
+    letters: dict[int, str] = {}
+    for first in range(sum(ranks)):
+        if first in letters:
+            continue
+        others = [place for place in range(first + 1, sum(ranks)) if place not in letters]
+        subsets = itertools.chain.from_iterable(itertools.combinations(others, r) for r in range(len(others) + 1))
+        for subset in subsets:
+            rest = iter(7 if place in (first, *subset) else 4 for place in range(sum(ranks)))
+            if infer([tuple(next(rest) for _ in range(rank)) for rank in ranks]) is not None:
+                letter = "abcdefghij"[min(len(set(letters.values())), 9)]
+                letters.update(dict.fromkeys((first, *subset), letter))
+                break
+            if time.process_time() > ends:
+                return None
+        if first not in letters:
+            return None
+    places = iter(range(sum(ranks)))
+    return Template(tuple(tuple(letters[next(places)] for _ in range(rank)) for rank in ranks))
 
 
 def _partitions(count: int, used: str = "") -> Iterator[str]:
@@ -155,15 +202,27 @@ def _partitions(count: int, used: str = "") -> Iterator[str]:
         yield from _partitions(count, used + letter)
 
 
-def _is_believed(template: Template, shapes: Sequence[Shape], results: Sequence[Shape]) -> bool:
+def _is_believed(template: Template, results: Sequence[Shape], *, insisted: bool) -> bool:
+    """Tell whether the op means to take such shapes.
+
+    `insisted` says that inference refuses all more general ones: then it compared what the inputs share. So a loss of
+    rows and targets has an axis that no result shows, in one input.
+    """
     if len(template.axes) == 1:
         return True
     result_sizes = {size for result in results for size in result}
-    for symbol in template.symbols:
-        owners = sum(symbol in axes for axes in template.axes)
-        if owners == 1 and _SIZES[symbol] not in result_sizes:
-            return False
-    return True
+    hidden = [symbol for symbol in template.symbols if _SIZES[symbol] not in result_sizes]
+    owners = {symbol: [i for i, axes in enumerate(template.axes) if symbol in axes] for symbol in template.symbols}
+    lone = {owners[symbol][0] for symbol in hidden if len(owners[symbol]) == 1}
+    return not lone or (insisted and len(lone) == 1 and _is_linked(list(owners.values()), len(template.axes)))
+
+
+def _is_linked(owners: Sequence[Sequence[int]], count: int) -> bool:
+    """Tell whether axes that inputs share lead from each of them to all others."""
+    reached = {0}
+    for _ in range(count):
+        reached |= {i for places in owners if reached & set(places) for i in places}
+    return len(reached) == count
 
 
 def _is_special_case(template: Template, known: Template) -> bool:

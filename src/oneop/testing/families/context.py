@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from oneop.testing.accuracy import Statistics
-from oneop.testing.case import Case, Restriction, is_taken, make_case, strategy_of
+from oneop.testing.case import Case, Restriction, inferred_shapes, is_taken, make_case, strategy_of
 from oneop.testing.compare import same_bits
-from oneop.testing.domain.probe import Domain, usual_attrs
+from oneop.testing.domain.probe import Choice, Domain, usual_attrs
+from oneop.testing.domain.templates import Template
 from oneop.testing.explore import Broken, Exploration, Property, explore, run_all
 from oneop.testing.report import FAILED, PARTIAL, PASSED, SKIPPED, Failure, Outcome, lines_for
 from oneop.testing.subject import Subject
+
+#: Of the inputs and outputs of a call; a larger one is not made.
+MOST_ELEMENTS = 6_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +79,31 @@ def failed(family: str, message: str, case: Case, lines: tuple[str, ...] = ()) -
 
 
 def usual_cases(context: Context, sizes: tuple[int, ...]) -> list[Case]:
-    """Return one call of each size for each kind of call, of the template with the most axes up to two."""
+    """Return one call of each size for each kind of call, of the template with the most axes up to two.
+
+    One that would fill the memory, such as a square matrix of that size, is made smaller.
+    """
     cases = []
     for choice in context.domain.choices:
         template = min(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
         for size in sizes:
-            named = {symbol: size if i == 0 else 3 for i, symbol in enumerate(reversed(template.symbols))}
-            case = make_case(context.domain, choice, template.shapes(named), usual_attrs(context.domain))
+            case = _call_of_size(context, choice, template, size)
+            while size > 3 and elements_of(case) > MOST_ELEMENTS:
+                size //= 2
+                case = _call_of_size(context, choice, template, size)
             if is_taken(case):
                 cases.append(case)
     return cases
+
+
+def _call_of_size(context: Context, choice: Choice, template: Template, size: int) -> Case:
+    named = {symbol: size if i == 0 else 3 for i, symbol in enumerate(reversed(template.symbols))}
+    return make_case(context.domain, choice, template.shapes(named), usual_attrs(context.domain))
+
+
+def elements_of(case: Case) -> int:
+    """Return how many elements the inputs and outputs of a call have."""
+    return case.size[0] + sum(math.prod(shape) for shape in inferred_shapes(case) or ())
 
 
 def template_cases(

@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from oneop.testing.accuracy import LOW
-from oneop.testing.case import Case, inferred_shapes, is_taken, make_case
+from oneop.testing.case import Case, is_taken, make_case
 from oneop.testing.domain.probe import Choice, usual_attrs
 from oneop.testing.domain.templates import Shape, Template
 from oneop.testing.explore import Broken, NotForThis, run_all
 from oneop.testing.families.agreement import kernels_agree, reference_agrees
-from oneop.testing.families.context import Context, outcome_of, run_and_compare_inputs
+from oneop.testing.families.context import MOST_ELEMENTS, Context, elements_of, outcome_of, run_and_compare_inputs
 from oneop.testing.families.memory import memory_holds
 from oneop.testing.report import Outcome
 
 #: Sizes of one axis around the widths of vectors and blocks, and numbers of elements at which indices and grids change.
 ODD = (1, 7, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4097)
-_MOST_ELEMENTS = 6_000_000
 LARGE, LARGER, LONG_AXIS = 70_000, 1_100_000, 70_001
 #: Of positive values this many give a sum that half precision holds, but not while it grows by one of them.
 LONG_SUM = 8001
@@ -43,7 +42,7 @@ def sizes(context: Context) -> Outcome:
             *((shapes, "positive") for shapes in _long_sums(context, choice)),
         ]
     ]
-    by_size = sorted((case for case in cases if elements_of(case) <= _MOST_ELEMENTS), key=lambda case: case.size)
+    by_size = sorted((case for case in cases if elements_of(case) <= MOST_ELEMENTS), key=lambda case: case.size)
     # Large ones after the first few: whatever is left when time runs out, it is not a kind of size.
     large = [case for case in by_size if case.size[0] >= LARGE]
     small = [case for case in by_size if case.size[0] < LARGE]
@@ -56,11 +55,6 @@ def sizes(context: Context) -> Outcome:
         case, broken = _smaller(context, exploration.case, exploration.broken)
         return outcome_of("sizes", replace(exploration, case=case, broken=broken))
     return outcome_of("sizes", exploration)
-
-
-def elements_of(case: Case) -> int:
-    """Return how many elements the inputs and outputs of a call have."""
-    return case.size[0] + sum(math.prod(shape) for shape in inferred_shapes(case) or ())
 
 
 def _holds(context: Context, case: Case) -> None:
@@ -165,7 +159,7 @@ def _long_sums(context: Context, choice: Choice) -> list[list[Shape]]:
 def _seconds(context: Context, choice: Choice, shapes: list[Shape]) -> float | None:
     """Return what a call takes, or None if the op does not take it or it would fill the memory."""
     case = make_case(context.domain, choice, shapes, usual_attrs(context.domain))
-    if elements_of(case) > _MOST_ELEMENTS or not is_taken(case):
+    if elements_of(case) > MOST_ELEMENTS or not is_taken(case):
         return None
     least = math.inf
     try:

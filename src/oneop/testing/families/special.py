@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import torch
@@ -23,7 +24,8 @@ def special_values(context: Context) -> Outcome:
         case.run(case.make())
         if context.subject.hints.reference is not None:
             reference_agrees(context, case)
-            zeros_agree(context, case)
+            with contextlib.suppress(NotForThis):  # no sign is expected: the values were compared
+                zeros_agree(context, case)
         else:
             kernels_agree(context, case)
 
