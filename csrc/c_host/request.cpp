@@ -87,7 +87,7 @@ void check_is_current(const OpDef& op, const char* kind, size_t made_for, size_t
   if (made_for != wanted) {
     refuse_argument(op, ": the call was made for " + std::to_string(made_for) + " " + kind +
                             ", and the op has " + std::to_string(wanted) +
-                            " since its library was loaded again\n  make the call anew");
+                            " since its library was loaded again\n  make the call again");
   }
 }
 

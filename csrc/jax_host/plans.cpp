@@ -222,7 +222,7 @@ Plan shared_plan(const Key& key, const Place& place, Words words, const ffi::Rem
     const char* name = reinterpret_cast<const char*>(words.begin() + 1);
     *problem = "op \"" + std::string(name, static_cast<size_t>(*words.begin())) +
                "\": its library was loaded again, and its outputs are not those that this program "
-               "was compiled for\n  call jax.clear_caches(), then the program is traced anew";
+               "was compiled for\n  call jax.clear_caches(), then the program is traced again";
     plan = nullptr;
   } else {
     const std::lock_guard<std::mutex> lock(*mutex);

@@ -361,12 +361,12 @@ def test_a_pullback_of_a_library_that_was_replaced(tmp_path):
     from oneop._build.library import build
 
     def loaded(inputs, functor, gradient):
-        source = f'OP("hosts_anew({inputs}) -> Tensor y").elementwise<float>({functor}){gradient};'
-        (tmp_path / "anew.cpp").write_text(f'#include "oneop/op.h"\n{source}')
-        return onp.load(build("hosts_anew", [tmp_path / "anew.cpp"])).hosts_anew
+        source = f'OP("hosts_again({inputs}) -> Tensor y").elementwise<float>({functor}){gradient};'
+        (tmp_path / "again.cpp").write_text(f'#include "oneop/op.h"\n{source}')
+        return onp.load(build("hosts_again", [tmp_path / "again.cpp"])).hosts_again
 
     x = np.ones(3, np.float32)
-    one = loaded("Tensor x", "[](auto x) { return x; }", '.gradient("dx = hosts_anew(dy)")')
+    one = loaded("Tensor x", "[](auto x) { return x; }", '.gradient("dx = hosts_again(dy)")')
     y, pullback = onp.vjp(one, x)
     two = loaded("Tensor x, Tensor z", "[](auto x, auto z) { return x + z; }", ".no_grad()")
     assert same_bits(two(x, x), 2 * x)

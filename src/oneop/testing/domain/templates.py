@@ -157,16 +157,16 @@ def _from_cubes(count: int, infer: Infer) -> Iterator[Template]:
     Where inference takes inputs whose axes are all of one size, it is asked which of them must be changed together.
     """
     ends = time.process_time() + _SECONDS
-    found = 0
+    num_templates = 0
     for ranks in sorted(itertools.product(range(5), repeat=count), key=sum) if 3 <= count <= 5 else ():
         if not _SEARCHED_AXES < sum(ranks) <= _CUBE_AXES or infer([(4,) * rank for rank in ranks]) is None:
             continue
         template = _loosened(ranks, infer, ends)
         results = None if template is None else _ask(template, infer)[1]
         if template is not None and results is not None and _is_believed(template, results, insisted=True):
-            found += 1
+            num_templates += 1
             yield template
-        if found >= _MOST_CUBES or time.process_time() > ends:
+        if num_templates >= _MOST_CUBES or time.process_time() > ends:
             return
 
 

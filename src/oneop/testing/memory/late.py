@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import torch
 
 from oneop.testing.case import Case
+from oneop.testing.explore import watchers
 from oneop.testing.memory.guards import LATE_SECONDS, PATTERNS, bytes_of, make_buffer, run_in_buffers
 
 #: Kernels that are watched at once. Their memory is kept for that time, so a late write harms nothing else.
@@ -23,6 +24,8 @@ def first_late_write(calls: Iterable[tuple[Case, int]]) -> tuple[Case, int] | No
     for case, kernel in calls:
         if len(watched) == _MOST:
             break
+        for watcher in watchers:
+            watcher(case)
         try:
             watched.append((case, kernel, _memory_of(case, kernel)))
         except Exception:

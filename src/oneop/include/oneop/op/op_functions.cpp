@@ -19,6 +19,7 @@
 #pragma implementation "mistake.h"
 #pragma implementation "narrowing.h"
 #pragma implementation "number.h"
+#pragma implementation "other_forms.h"
 #pragma implementation "parse_schema.h"
 #pragma implementation "plan.h"
 #pragma implementation "record.h"
