@@ -5,6 +5,7 @@
 
 #include "python/kernels/python_op.h"
 #include "python/kernels/python_spec.h"
+#include "torch_host/calls/arranged.h"
 #include "torch_host/calls/tensor_rules.h"
 #include "torch_host/ops/torch_types.h"
 
@@ -46,6 +47,9 @@ struct TorchKernel final : PythonKernel, TensorKernel {
 
   void run(const Layout& layout, const CallTensors& call, const CallPlan& plan,
            OutputTensors* outputs) const override {
+    if (layout.mutates) {
+      check_changed(layout, call);
+    }
     Gil gil;
     const std::string what = "op " + in_quotes(layout.op->name) + ", kernel at " + source.text();
     try {

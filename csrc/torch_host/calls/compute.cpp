@@ -283,9 +283,6 @@ void run_apart(const Layout& layout, const CallTensors& call, const CallPlan& pl
     stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
   }
   if (plan.kernel().on_tensors != nullptr && plan.has_work()) {
-    if (layout.mutates) {
-      check_changed(layout, call);
-    }
     return plan.kernel().on_tensors->run(layout, call, plan, outputs);
   }
   for (int32_t i = 0; i < plan.num_outputs(); ++i) {
