@@ -34,6 +34,7 @@ jax.config.update("jax_enable_x64", True)
 CALLED = [case for case in CASES if not case.is_in_place]
 SIZES = {"rows": st.sampled_from([1, 2, 5]), "columns": st.sampled_from([1, 3, 8])}
 X = np.array([-1.0, 0.5, 2.0], np.float32)
+CPUS = jax.devices("cpu")
 
 
 def op(name, of):
@@ -43,6 +44,13 @@ def op(name, of):
 @pytest.fixture(autouse=True)
 def one_thread():
     onp.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu():
+    """Where jax has a GPU, it would take that: test_jax_cuda.py has what runs there."""
+    with jax.default_device(CPUS[0]):
+        yield
 
 
 def outputs_of(result):
@@ -186,10 +194,10 @@ def test_vmap_of_a_gradient_and_a_gradient_of_vmap():
 
 
 def mesh():
-    return jax.sharding.Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
+    return jax.sharding.Mesh(np.array(CPUS).reshape(2, 2), ("a", "b"))
 
 
-needs_devices = pytest.mark.skipif(jax.device_count() < 4, reason="jax was set up with fewer devices before")
+needs_devices = pytest.mark.skipif(len(CPUS) < 4, reason="jax was set up with fewer devices before")
 
 
 def compiled_text(function, *arrays):

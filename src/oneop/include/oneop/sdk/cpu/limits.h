@@ -8,24 +8,44 @@
 
 namespace oneflow ONEOP_HIDDEN {
 
+// By what the type is; half precision counts as floating. The type is asked for its DataType, as
+// float16 has two spellings where nvcc compiles: ours, and CUDA's `half`, of which
+// std::numeric_limits knows nothing (it says 0).
+template <class T, DataType code, class = void>
+struct OneopIs : std::false_type {};
+template <class T, DataType code>
+struct OneopIs<T, code, std::void_t<decltype(GetDataType<T>::value)>>
+    : std::bool_constant<GetDataType<T>::value == code> {};
+template <class T>
+struct IsFloat16 : std::bool_constant<OneopIs<T, kFloat16>::value || OneopIs<T, kBFloat16>::value> {
+};
+template <class T>
+struct IsFloating : std::bool_constant<std::is_floating_point_v<T> || IsFloat16<T>::value> {};
+template <class T>
+struct IsIntegral : std::is_integral<T> {};
+template <class T>
+struct IsUnsignedIntegral : std::bool_constant<std::is_integral_v<T> && std::is_unsigned_v<T>> {};
+
 // The least is the most negative finite number.
 template <class T>
 OF_DEVICE_FUNC T GetMinVal() {
-  if constexpr (std::is_same_v<T, float16>) {
+  if constexpr (OneopIs<T, kFloat16>::value) {
     return static_cast<T>(-65504.0f);
-  } else if constexpr (std::is_same_v<T, bfloat16>) {
+  } else if constexpr (OneopIs<T, kBFloat16>::value) {
     return static_cast<T>(::oneop::sdk::FloatOf(0xff7f0000u));
   } else {
+    static_assert(std::numeric_limits<T>::is_specialized, "a type of numbers");
     return std::numeric_limits<T>::lowest();
   }
 }
 template <class T>
 OF_DEVICE_FUNC T GetMaxVal() {
-  if constexpr (std::is_same_v<T, float16>) {
+  if constexpr (OneopIs<T, kFloat16>::value) {
     return static_cast<T>(65504.0f);
-  } else if constexpr (std::is_same_v<T, bfloat16>) {
+  } else if constexpr (OneopIs<T, kBFloat16>::value) {
     return static_cast<T>(::oneop::sdk::FloatOf(0x7f7f0000u));
   } else {
+    static_assert(std::numeric_limits<T>::is_specialized, "a type of numbers");
     return std::numeric_limits<T>::max();
   }
 }
@@ -37,16 +57,6 @@ template <class T>
 OF_DEVICE_FUNC T MinVal() {
   return GetMinVal<T>();
 }
-
-// By what the type is; half precision counts as floating.
-template <class T>
-struct IsFloat16 : std::bool_constant<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>> {};
-template <class T>
-struct IsFloating : std::bool_constant<std::is_floating_point_v<T> || IsFloat16<T>::value> {};
-template <class T>
-struct IsIntegral : std::is_integral<T> {};
-template <class T>
-struct IsUnsignedIntegral : std::bool_constant<std::is_integral_v<T> && std::is_unsigned_v<T>> {};
 
 }  // namespace oneflow ONEOP_HIDDEN
 
