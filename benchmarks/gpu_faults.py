@@ -1,8 +1,8 @@
 """Faulty CUDA kernels: what `oneop check` finds of them, and what compute-sanitizer does, in how much time.
 
-`python -m benchmarks.gpu_faults` prints a table. The kernels are those of tests/gpu. For compute-sanitizer a program
-calls each op on three sizes and waits for the device; nobody compares results there, as in a program of a user's. Needs
-a GPU.
+`python -m benchmarks.gpu_faults` prints each answer as it comes, then a table. The kernels are those of tests/gpu. For
+compute-sanitizer a program calls each op on three sizes and waits for the device; nobody compares results there, as in
+a program of a user's. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -85,6 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_faults", description=__doc__)
     parser.add_argument("--jobs", type=int, default=4, help="programs at a time (default 4)")
     parser.add_argument("--json", type=Path, help="write the answers to this file")
+    parser.add_argument(
+        "--tool", action="append", choices=("oneop check", *TOOLS), help="only this one; may be repeated"
+    )
     options = parser.parse_args(arguments)
     if not torch.cuda.is_available():
         print("no CUDA device: nothing measured")
@@ -92,11 +95,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tools = ["oneop check", *(TOOLS if shutil.which("compute-sanitizer") else ())]
     if len(tools) == 1:
         print("there is no compute-sanitizer on the PATH")
+    tools = [tool for tool in tools if tool in (options.tool or tools)]
     library = oneop.build("cuda_faults", [SOURCE])
     names = sorted(oneop.load(library).ops)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         futures = [pool.submit(ask, name, tool, library.path) for tool in tools for name in names]
-        answers = [future.result() for future in futures]
+        answers = []
+        for future in concurrent.futures.as_completed(futures):
+            answers.append(answer := future.result())
+            progress = f"{len(answers):3} of {len(futures)}"
+            print(
+                f"{progress}  {answer.op:28}{answer.tool:12}{answer.seconds:6.1f} s  {answer.fault or '-'}", flush=True
+            )
     if options.json:
         options.json.write_text(json.dumps([vars(answer) for answer in answers], indent=1))
     by_key = {(answer.op, answer.tool): answer for answer in answers}

@@ -23,11 +23,15 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_gpu(), reason="jax see
 
 
 @pytest.fixture(scope="module")
-def relu():
+def relu(tmp_path_factory):
+    """The example under another name: tests of the same process load it without its CUDA kernels."""
     import oneop.jax
 
-    library = build("hosts_leaky_relu_cuda", [EXAMPLE / "leaky_relu.cpp", EXAMPLE / "leaky_relu.cu"])
-    return oneop.jax.load(library).leaky_relu
+    folder = tmp_path_factory.mktemp("sources")
+    for name in ("leaky_relu.cpp", "leaky_relu.cu"):
+        (folder / name).write_text((EXAMPLE / name).read_text().replace("leaky_relu", "cuda_leaky_relu"))
+    library = build("hosts_leaky_relu_cuda", [folder / "leaky_relu.cpp", folder / "leaky_relu.cu"])
+    return oneop.jax.load(library).cuda_leaky_relu
 
 
 def test_calls_and_gradients_on_the_gpu(relu):
@@ -46,5 +50,5 @@ def test_calls_and_gradients_on_the_gpu(relu):
 
 
 def test_a_dtype_without_a_kernel(relu):
-    with pytest.raises(RuntimeError, match='no kernel for op "leaky_relu" on cuda, dtype int32'):
+    with pytest.raises(RuntimeError, match='no kernel for op "cuda_leaky_relu" on cuda, dtype int32'):
         jax.block_until_ready(relu(jax.device_put(np.arange(3, dtype=np.int32), jax.devices("cuda")[0])))
