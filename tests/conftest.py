@@ -7,10 +7,11 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from quick_python import command
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,7 +25,7 @@ ABORT_OF_GLOO = "terminate called without an active exception"
 def run_program():
     """Run a program of this checkout that may start ranks with gloo; a second time if gloo aborted at its end."""
 
-    def run(*command, env=None, **options):
+    def run(*words, env=None, **options):
         arguments = {
             "env": {**os.environ, "PYTHONPATH": str(ROOT / "src"), **(env or {})},
             "capture_output": True,
@@ -33,9 +34,9 @@ def run_program():
             "check": False,
             **options,
         }
-        result = subprocess.run([sys.executable, *command], **arguments)
+        result = subprocess.run([*command(), *words], **arguments)
         if result.returncode and ABORT_OF_GLOO in result.stderr:
-            result = subprocess.run([sys.executable, *command], **arguments)
+            result = subprocess.run([*command(), *words], **arguments)
         return result
 
     return run

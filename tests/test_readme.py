@@ -6,10 +6,11 @@ A C++ block whose first line is a comment with a file name, `// scale.cpp`, is w
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from quick_python import command
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -47,7 +48,7 @@ def test_blocks_run(page, tmp_path):
     program = tmp_path / f"{page.stem}.py"
     program.write_text(program_of(page))
     result = subprocess.run(
-        [sys.executable, program.name],
+        [*command(), program.name],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import edited_ops
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 import oneop
+from quick_python import command
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch's compiler
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of torch's compiler
 def run(factor, cache):
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}
     process = subprocess.run(
-        [sys.executable, str(HERE / "edited_ops.py"), str(factor)],
+        [*command(), str(HERE / "edited_ops.py"), str(factor)],
         capture_output=True,
         text=True,
         env=environment,

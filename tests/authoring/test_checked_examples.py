@@ -1,10 +1,11 @@
 """The examples of the kernel languages stand up to `oneop check`: gradients, opcheck, vmap, jvp, compile, jobs."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from quick_python import command
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ALWAYS = ("opcheck", "vmap", "compile", "export", "job", "threads")
@@ -24,7 +25,7 @@ def test_example_is_right(path, also):
     if path.startswith("numba"):
         pytest.importorskip("numba")
     done = subprocess.run(
-        [sys.executable, "-m", "oneop", "check", str(EXAMPLES / path)],
+        [*command(), "-m", "oneop", "check", str(EXAMPLES / path)],
         capture_output=True,
         text=True,
         timeout=300,

@@ -11,6 +11,7 @@ import oneop
 from oneop.benchmark import bench, timing
 from oneop.benchmark.timing import LEAST_TURNS, PATIENCE, TURN_SECONDS, Contender, measure
 from oneop.registry import isolated
+from quick_python import command
 
 
 class Clock:
@@ -146,6 +147,6 @@ section = Section(name="calls", title="one thread")
 section.tables.append(Table(title="n = 8", timings=list(take_turns({"op": lambda: 1.0}, rounds=2).values()), base="op"))
 """
     root = Path(__file__).parents[2]
-    result = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    result = subprocess.run([*command(), "-c", program], cwd=root, capture_output=True, text=True, check=True)
     expected = ["calls: one thread ...", "  round 1 of 2: op", "  round 2 of 2: op", "  measured: n = 8"]
     assert (result.stdout, result.stderr.splitlines()) == ("", expected)

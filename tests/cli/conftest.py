@@ -2,13 +2,13 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from oneop.cli.main import main
 from oneop.registry import isolated
+from quick_python import command
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +40,7 @@ def process():
 
     def run(*arguments, cwd=None, **env):
         return subprocess.run(
-            [sys.executable, "-m", "oneop", *map(str, arguments)],
+            [*command(), "-m", "oneop", *map(str, arguments)],
             cwd=cwd,
             env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **env},
             capture_output=True,

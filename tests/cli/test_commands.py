@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from oneop import build, sysconfig
 from oneop.cli.cache import differences
+from quick_python import command
 
 
 def test_list_and_coverage(oneop, leaky_relu):
@@ -158,12 +158,12 @@ def test_gen_of_functions_and_of_definitions(oneop, tmp_path):
     more = folder.parent / "more"
     library = build("more_functors", sources=[more / "functors.cpp"], functional=[more / "api.yaml"]).path
     # In a process of its own: another test may have loaded these functions already.
-    command = [sys.executable, "-m", "oneop", "gen", library, "-o", tmp_path / "loaded"]
-    assert subprocess.run(command, check=False).returncode == 0
+    words = [*command(), "-m", "oneop", "gen", library, "-o", tmp_path / "loaded"]
+    assert subprocess.run(words, check=False).returncode == 0
     stubs = (tmp_path / "loaded/oneop-stubs/_C.pyi").read_text()
     assert "def more_noise(x: Tensor, *, generator: torch.Generator | None = ...) -> Tensor:" in stubs
     assert "Twice x." in stubs
-    assert subprocess.run([*command, "--check"], check=False).returncode == 0
+    assert subprocess.run([*words, "--check"], check=False).returncode == 0
     status, out, err = oneop("gen", folder / "ops.td", folder / "api.yaml", "-o", tmp_path / "read")
     assert status == 0 and [Path(line).name for line in out.split()] == ["ops.pyi", "_C.pyi", "py.typed"], err
     read = tmp_path / "read/oneop-stubs"

@@ -1,10 +1,10 @@
 """`import oneflow`: names that oneop itself does not have, in a program of its own."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import oneop
+from quick_python import command
 
 COMPAT = Path(oneop.__file__).parent / "compat"
 PROGRAM = """
@@ -312,7 +312,7 @@ def test_names(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, str(program)],
+        [*command(), str(program)],
         capture_output=True,
         text=True,
         check=False,

@@ -7,7 +7,6 @@ import ctypes
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import torch
 
 import oneop
 from oneop import sysconfig
+from quick_python import command
 
 SOURCES = Path(__file__).parent / "sources"
 # Not those between the true length of a list and the limit: nothing can tell them from right ones.
@@ -74,7 +74,7 @@ def library(tmp_path_factory):
 
 def run_cases(path, cases):
     """Return {case: what it came to}; a negative number is the signal that ended it."""
-    arguments = [sys.executable, "-c", SCRIPT, str(path), json.dumps(cases)]
+    arguments = [*command(), "-c", SCRIPT, str(path), json.dumps(cases)]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False, env=dict(os.environ))
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(lines) == len(cases), result.stderr

@@ -1,13 +1,13 @@
 """A library that cannot be loaded changes nothing: neither the registries, nor torch, nor the functions."""
 
 import subprocess
-import sys
 
 import pytest
 import torch
 
 import oneop
 from oneop.errors import DuplicateOpError, RegistrationError
+from quick_python import command
 
 OP = 'REGISTER_USER_OP("{0}").Input("x").Output("y").NoGrad().SetTensorDescInferFn(Same);\n'
 KERNEL = """KERNEL(K_{0}, {{
@@ -28,7 +28,7 @@ def accepted_by_torch(name):
     """Whether torch's own parser takes the name: in a process of its own, so that nothing is left."""
     define = f"import torch; library = torch.library.Library('o', 'DEF'); library.define('{name}(Tensor x) -> Tensor')"
     code = f"{define}; getattr(torch.ops.o, '{name}')"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+    return subprocess.run([*command(), "-c", code], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", WORDS)

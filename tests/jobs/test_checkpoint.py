@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 import oneop
 from oneop import typing as tp
 from oneop.errors import ArgumentError
+from quick_python import command
 
 PROGRAM = """
 import sys, time
@@ -50,7 +50,7 @@ def test_resume_after_kill_is_bit_identical(tmp_path):
 
     def start(*args):
         return subprocess.Popen(
-            [sys.executable, str(program), str(tmp_path / "ckpt"), *args], stdout=subprocess.PIPE, text=True
+            [*command(), str(program), str(tmp_path / "ckpt"), *args], stdout=subprocess.PIPE, text=True
         )
 
     whole = start("0", "20").communicate()[0].splitlines()

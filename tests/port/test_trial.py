@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from oneop.port.objects import Compiled, Objects, _look_into, link
 from oneop.port.references import REFERENCES
 from oneop.port.references.table import differentiate, grad_of
 from oneop.port.trial import Trial, check_ops
+from quick_python import command
 
 USER = Path("oneflow/user")
 
@@ -65,9 +65,7 @@ def test_a_project_of_sources(checkout, tmp_path, capfd):
     }
     assert (package / "include/oneflow/user/kernels/twice.h").is_file()
     assert "square_grad" in (package / "reference.py").read_text()
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q"], cwd=project, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command(), "-m", "pytest", "-q"], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
 
 

@@ -2,7 +2,6 @@
 
 import math
 import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -31,6 +30,7 @@ from oneop.errors import (
 )
 from oneop.registry import get_op, isolated
 from oneop.testing import check
+from quick_python import command
 
 masks = st.lists(st.booleans(), max_size=40).map(lambda bits: torch.tensor(bits, dtype=torch.bool))
 columns = st.integers(0, 5)
@@ -428,7 +428,7 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    ran = subprocess.run([*command(), "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert "OpNotImplementedError" in ran.stdout and "and arrays of JAX have fixed sizes" in ran.stdout
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import torch
 from filelock import FileLock
 
 from oneop.registry import isolated
+from quick_python import command
 
 HERE = Path(__file__).parent
 
@@ -30,7 +30,7 @@ def run_ranks(folder, world, meshes):
     environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     ranks = [
         subprocess.Popen(
-            [sys.executable, HERE / "worker.py", str(rank), str(world), folder, *meshes],
+            [*command(), HERE / "worker.py", str(rank), str(world), folder, *meshes],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

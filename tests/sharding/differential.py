@@ -320,7 +320,7 @@ def main():
     os._exit(0)  # without Python's end, which may abort: see ABORT_OF_GLOO in tests/conftest.py
 
 
-def run_ranks(folder, world, meshes, seed, eager, compiled, limit=280):
+def run_ranks(folder, world, meshes, seed, eager, compiled, limit=280, python=(sys.executable,)):
     """Start the ranks and wait. Returns how many calls were compared; raises AssertionError with what went wrong."""
     import sharded_cpp
 
@@ -330,7 +330,7 @@ def run_ranks(folder, world, meshes, seed, eager, compiled, limit=280):
     arguments = [str(folder), str(seed), str(eager), str(compiled), *meshes]
     ranks = [
         subprocess.Popen(
-            [sys.executable, HERE / "differential.py", str(rank), str(world), *arguments],
+            [*python, HERE / "differential.py", str(rank), str(world), *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -16,6 +16,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 import oneop
 from oneop.errors import ArgumentError, RedistributionError
 from oneop.sharding import dtensor
+from quick_python import command
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
 
@@ -157,9 +158,7 @@ def test_a_call_that_is_run_by_the_adapter_is_known(four):
 
 def test_without_a_process_group():
     program = "import oneop; oneop.placement('cpu', ranks=[0]).mesh"
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([*command(), "-c", program], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert "ArgumentError: placement: there is no process group" in result.stderr
 
 
@@ -172,9 +171,7 @@ import {first}
 from torch.distributed.tensor import DTensor
 assert op.overload in DTensor._op_dispatcher.sharding_propagator.op_strategy_funcs
 """
-    result = subprocess.run(
-        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([*command(), "-c", program], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import torch
 import oneop
 from oneop.errors import ShardingError
 from oneop.sharding import dtensor, self_test, switched_off
+from quick_python import command
 
 SRC = Path(__file__).parents[2] / "src"
 WORKS = "\n  sharding is switched off; ops on plain tensors, gradients, torch.compile and jobs work"
@@ -56,7 +56,7 @@ except NotImplementedError as error:
 def run(change):
     program = PROGRAM.format(change=change)
     result = subprocess.run(
-        [sys.executable, "-c", program],
+        [*command(), "-c", program],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(SRC)},

@@ -5,7 +5,6 @@ import re
 import resource
 import runpy
 import subprocess
-import sys
 from pathlib import Path
 
 import corpus_faults
@@ -15,6 +14,7 @@ import pytest
 import oneop.testing.memory.isolation
 from oneop.testing.checker import FAMILIES, run_check
 from oneop.testing.subject import Hints
+from quick_python import command
 
 #: It takes as long as half of all other tests, and lists what the check does not find yet: `make corpus` runs it.
 pytestmark = pytest.mark.skipif("RUN_CORPUS" not in os.environ, reason="make corpus runs it")
@@ -48,7 +48,7 @@ def families_that_fail_in_a_child(name):
         "import os; os._exit(0)\n"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=True, env=os.environ
+        [*command(), "-c", program], capture_output=True, text=True, timeout=240, check=True, env=os.environ
     )
     return re.search(r"FAILED:\|?(.*)", result.stdout).group(1).split("|")
 
@@ -113,7 +113,7 @@ def test_printed_program_fails_in_the_same_way(name, tmp_path):
     # The call itself may fail first, in its own words; the last line tells the failure in those of the check.
     for lines in (failure.reproduce, [line for line in failure.reproduce if not line.startswith(CALLS)]):
         result = subprocess.run(
-            [sys.executable, "-c", "\n".join(lines)],
+            [*command(), "-c", "\n".join(lines)],
             capture_output=True,
             text=True,
             timeout=240,

@@ -1,0 +1,46 @@
+"""Python programs that start without importing torch anew: a server imports it once, and each program is a fork of it.
+
+An import of torch, its compiler and DTensor takes five seconds of processor time, and the tests start hundreds of
+programs. `command()` is what to write in place of `sys.executable`: standard streams, working folder, environment,
+exit status, signals and time limits are those of an ordinary process, as `client.py` stands in for the program.
+
+A program gets an interpreter that has run no line of ours: the server imports torch's modules, not oneop. What is
+decided when torch is imported is decided already, so programs that set such variables, that look at what is imported,
+or that test the first use of a machine, use `sys.executable`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def command() -> list[str]:
+    """Return what starts a Python program, to be followed by its path, or by -c or -m, and its arguments."""
+    if os.environ.get("COVERAGE_FILE"):  # it measures processes that start as such
+        return [sys.executable]
+    # -S and -E: nothing of an environment is needed to hand three files and some words to the server.
+    return [sys.executable, "-S", "-E", str(HERE / "client.py"), _address()]
+
+
+@cache
+def _address() -> str:
+    """Start the server of this process; it ends when this process does, as it then loses its standard input."""
+    address = str(Path(tempfile.mkdtemp(prefix="quick-python-")) / "socket")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    server = subprocess.Popen(
+        [sys.executable, str(HERE / "server.py"), address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**environment, "OMP_NUM_THREADS": "1"},
+    )
+    assert server.stdout is not None and server.stdout.readline() == b"ready\n", "the server did not start"
+    atexit.register(server.kill)
+    return address
