@@ -97,6 +97,7 @@ def _nudged(tensor: torch.Tensor, dtype: torch.dtype, number: int, seed: int) ->
     return tensor + tensor * (steps * torch.finfo(dtype).eps).to(tensor)
 
 
+@torch.no_grad()
 def _bound(
     expected: torch.Tensor,
     near: Sequence[torch.Tensor],
@@ -109,13 +110,14 @@ def _bound(
     own = own if own is not None and own.shape == expected.shape else None
     if not (expected.is_floating_point() or expected.is_complex()):
         return Bound(expected=expected, limit=None, allowed=(*same_shape, *([own] if own is not None else [])))
+    # A result may have a million elements: what has no passes to spare is done in place.
     size = _finite(expected.abs().double())
     spread = torch.zeros_like(size)
     for other in same_shape:
-        spread = torch.maximum(spread, _finite((other - expected).abs().double()))
+        torch.maximum(spread, _finite((other - expected).abs().double()), out=spread)
     eps, tiny = torch.finfo(dtype).eps, torch.finfo(dtype).smallest_normal
-    largest = float(torch.maximum(size, spread / eps).max()) if size.numel() else 0.0
-    limit = OWN * eps * size + SPREAD * growth * spread + floor * eps * growth * largest + tiny
+    largest = max(float(size.max()), float(spread.max()) / eps) if size.numel() else 0.0
+    limit = size.mul_(OWN * eps).add_(spread, alpha=SPREAD * growth).add_(floor * eps * growth * largest + tiny)
     if own is not None and limit.numel():
         off = _finite((own.to(expected.dtype) - expected).abs().double())
         limit = limit * max(1.0, 2 * float((off / limit).max()))
@@ -123,12 +125,16 @@ def _bound(
 
 
 def _finite(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+    """Return a new tensor of sizes with 0 for those that are no number, in place."""
+    return tensor.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
 
 
+@torch.no_grad()
 def within(bound: Bound, actual: torch.Tensor, *, finite_only: bool = False) -> torch.Tensor:
     """Tell for each element whether it is right; with `finite_only`, also where the reference is not finite."""
     right = _matches(bound.expected, actual, bound.limit)
+    if bool(right.all()):
+        return right
     if finite_only and bound.limit is not None:
         right = right | ~bound.expected.isfinite()
     for other in bound.allowed:
@@ -141,7 +147,10 @@ def _matches(expected: torch.Tensor, actual: torch.Tensor, limit: torch.Tensor |
         return expected == actual if not actual.is_floating_point() else _equal(expected.to(actual.dtype), actual)
     wide = torch.complex128 if expected.is_complex() or actual.is_complex() else torch.float64
     left, right = expected.to(wide), actual.to(wide)
-    right_enough = _equal(left, right) | ((left - right).abs() <= limit)
+    right_enough = (left - right).abs() <= limit
+    if bool(right_enough.all()):
+        return right_enough
+    right_enough |= _equal(left, right)
     if actual.is_floating_point() and actual.dtype in NARROW and not expected.is_complex():
         # Beyond the largest number of the dtype, infinity is right; just below it too, by rounding.
         end = torch.finfo(actual.dtype).max
@@ -164,15 +173,17 @@ class Statistics:
     #: Upper ends of the histogram's classes.
     ENDS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, math.inf)
 
+    @torch.no_grad()
     def add(self, bound: Bound, actual: torch.Tensor, dtype: torch.dtype) -> None:
         """Count the errors of one result."""
         if bound.limit is None or not actual.numel():
             return
         expected = bound.expected.to(actual.device)
         off = (actual.to(expected.dtype) - expected).abs().double()
-        unit = torch.finfo(dtype).eps * expected.abs().double()
-        judged = off.isfinite() & (unit > torch.finfo(dtype).smallest_normal)
-        errors = (off / unit)[judged].flatten()
+        unit = expected.abs().double().mul_(torch.finfo(dtype).eps)
+        judged = off.isfinite().logical_and_(unit > torch.finfo(dtype).smallest_normal)
+        errors = off.div_(unit)
+        errors = errors.flatten() if bool(judged.all()) else errors[judged]
         if not errors.numel():
             return
         self.count += errors.numel()

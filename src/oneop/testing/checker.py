@@ -44,6 +44,7 @@ from oneop.testing.families import (
     values,
 )
 from oneop.testing.families.context import Context, Family, skipped
+from oneop.testing.idle_threads import idle_threads
 from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
 from oneop.testing.subject import Bounds, Hints, Subject, make_hints, name_of, subject_of
 
@@ -316,7 +317,7 @@ def _quiet() -> Iterator[None]:
     functorch: Any = torch._C._functorch
     state = torch.random.get_rng_state()
     functorch._set_vmap_fallback_warning_enabled(False)
-    with warnings.catch_warnings(), torch.enable_grad():
+    with warnings.catch_warnings(), torch.enable_grad(), idle_threads():
         warnings.simplefilter("ignore")
         try:
             yield

@@ -99,8 +99,9 @@ def largest_value(tensors: Sequence[torch.Tensor]) -> float:
     largest = 0.0
     for tensor in tensors:
         if tensor.dtype.is_floating_point and tensor.numel():
-            values = tensor.abs()[torch.isfinite(tensor)]
-            largest = max(largest, float(values.max()) if values.numel() else 0.0)
+            sizes = tensor.detach().abs()
+            most = float(sizes.max())
+            largest = max(largest, most if math.isfinite(most) else float(sizes.where(sizes.isfinite(), 0).max()))
     return largest
 
 

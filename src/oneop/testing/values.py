@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
+from oneop.testing.kept_values import KeptValues
+
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded", "reversed")
 #: Of these fills all values are equal.
 _CONSTANTS = {"zeros": 0.0, "equal": 1.5, "lowest": -math.inf}
@@ -36,6 +38,7 @@ _GRID = 256
 _OFFSETS = (3, 1, 2, 4, 5, 8, 16)  # elements; vectors of some widths are not aligned there
 OFFSETS = len(_OFFSETS)
 _SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0)
+_kept = KeptValues(160 << 20)
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,10 @@ def tensor(
     shape = tuple(shape)
 
     def values(memory_shape: tuple[int, ...]) -> torch.Tensor:
-        return _values(memory_shape, dtype, fill, seed, lane, bounds).to(device)
+        key = (memory_shape, dtype, fill, seed, lane, bounds)
+        if torch._C._len_torch_dispatch_stack():
+            return _values(*key).to(device)  # under a mode these are other tensors, such as fake ones
+        return _kept.take(key, lambda: _values(*key)).to(device)
 
     if layout == "transposed" and len(shape) >= 2:
         return values((*shape[:-2], shape[-1], shape[-2])).transpose(-1, -2)

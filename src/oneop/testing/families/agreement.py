@@ -73,7 +73,6 @@ def kernels_agree(context: Context, case: Case) -> None:
     if subject.is_random or "kernels" in context.failed:
         raise NotForThis  # each kernel draws numbers of its own, or the failure is known
     tensors = case.make()
-    scale = largest_value(tensors)
     by_kernel: list[tuple[str, list[torch.Tensor]]] = []
     for index, kernel in subject.kernels(case.device):
         try:
@@ -91,7 +90,7 @@ def kernels_agree(context: Context, case: Case) -> None:
             context.output_names(),
             rtol=hints.rtol,
             atol=hints.atol,
-            scale=scale,
+            scale=largest_value(tensors),
         )
         compared += 1
     wider = _wider(context, case, tensors)
