@@ -49,7 +49,7 @@ ort::Status* compute(void* kernel, ort::KernelContext* context) {
   return ort::guarded([&] { static_cast<NodeKernel*>(kernel)->compute(context); });
 }
 
-// What goes wrong is told when the node is made or runs, with the reason.
+// ONNX Runtime takes no reason from here: it is told when the node is made or runs.
 ort::Status* infer_shapes(const CustomOp* op, ort::InferContext* context) {
   try {
     infer_node(self(op).op, self(op).least_outputs, context);

@@ -18,11 +18,17 @@ const oneop_op_def& definition_of(const oneop_op* op) {
   return *def;
 }
 
+constexpr int64_t kMostTensors = 65536;  // of an argument, so that their sum is a number
+
 std::vector<int32_t> counts_of(const NodeReader& reader, const char* name) {
   Item item;
   std::vector<int32_t> counts;
   if (reader.read(name, false, &item)) {
     for (const Item& count : item.items) {
+      if (count.integer < 0 || count.integer > kMostTensors) {
+        throw Failure("node attribute \"" + std::string(name) + "\": expected counts from 0 to " +
+                      std::to_string(kMostTensors) + ", found " + std::to_string(count.integer));
+      }
       counts.push_back(static_cast<int32_t>(count.integer));
     }
   }
@@ -97,6 +103,12 @@ oneop_plan* NodeCall::prepare(const std::vector<ort::Spec>& specs, size_t num_ou
   const std::vector<int32_t> inputs =
       input_counts_.empty() ? default_counts(def_.inputs, def_.num_inputs, specs.size())
                             : input_counts_;
+  const int64_t num_counted = std::accumulate(inputs.begin(), inputs.end(), int64_t{0});
+  if (!input_counts_.empty() && num_counted != static_cast<int64_t>(specs.size())) {
+    throw Failure("op \"" + std::string(def_.name) +
+                  "\", node attribute \"input_counts\": it says " + std::to_string(num_counted) +
+                  " tensors, and the node has " + std::to_string(specs.size()));
+  }
   std::vector<int32_t> outputs = output_counts_;
   if (outputs.empty() && num_outputs != static_cast<size_t>(num_required(def_))) {
     outputs = default_counts(def_.outputs, def_.num_outputs, num_outputs);

@@ -56,10 +56,74 @@ Spec spec_of_value(const ort::Value* value) {
   return ort::spec_of(info.get());
 }
 
+using Count = ort::Status* (*)(const ort::KernelInfo*, size_t*);
+using Type = ort::Status* (*)(const ort::KernelInfo*, size_t, ort::TypeInfo**);
+
+// What the graph says of a node's inputs or outputs.
+std::vector<Spec> said(const ort::KernelInfo* info, Count count_of, Type type_of) {
+  size_t count = 0;
+  check(count_of(info, &count));
+  std::vector<Spec> specs(count);
+  for (size_t i = 0; i < count; ++i) {
+    ort::TypeInfo* made = nullptr;
+    if (!ort::take_message(type_of(info, i, &made)).empty()) {
+      continue;  // an output that the node leaves out
+    }
+    const std::unique_ptr<ort::TypeInfo, void (*)(ort::TypeInfo*)> type(made, api().release_type);
+    const ort::TensorInfo* tensor = nullptr;
+    check(api().tensor_of_type(type.get(), &tensor));
+    if (tensor != nullptr) {
+      specs[i] = ort::spec_of(tensor);
+    }
+  }
+  return specs;
+}
+
+std::string text_of(const int64_t* sizes, size_t count) {
+  std::string text = "[";
+  for (size_t d = 0; d < count; ++d) {
+    text += (d == 0 ? "" : ", ") + (sizes[d] < 0 ? "?" : std::to_string(sizes[d]));
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 NodeKernel::NodeKernel(const oneop_op* op, const ort::KernelInfo* info)
-    : call_(op, *reader_of(info)) {}
+    : call_(op, *reader_of(info)),
+      said_of_inputs_(said(info, api().node_input_count, api().node_input_type)),
+      said_of_outputs_(said(info, api().node_output_count, api().node_output_type)) {}
+
+void NodeKernel::check_said_of_inputs(const std::vector<Spec>& specs) const {
+  for (size_t i = 0; i < std::min(specs.size(), said_of_inputs_.size()); ++i) {
+    const std::vector<int64_t>& sizes = said_of_inputs_[i].sizes;
+    if (sizes.size() != specs[i].sizes.size()) {
+      throw Failure("op \"" + std::string(call_.def().name) + "\", tensor " + std::to_string(i) +
+                    ": it has the shape " + text_of(specs[i].sizes.data(), specs[i].sizes.size()) +
+                    ", and the model says " +
+                    (sizes.empty() ? "none" : text_of(sizes.data(), sizes.size())) +
+                    "\n  say how many axes it has, with sizes or names, in the model's value_info");
+    }
+  }
+}
+
+void NodeKernel::check_said_of_outputs(const oneop_plan& plan) const {
+  for (size_t i = 0; i < said_of_outputs_.size(); ++i) {
+    const std::vector<int64_t>& sizes = said_of_outputs_[i].sizes;
+    const oneop_tensor& found = *runtime().output(&plan, static_cast<int32_t>(i));
+    bool is_same = sizes.size() == static_cast<size_t>(found.ndim);
+    for (size_t d = 0; is_same && found.is_dynamic == 0 && d < sizes.size(); ++d) {
+      is_same = sizes[d] < 0 || sizes[d] == found.shape[d];
+    }
+    if (!is_same && !sizes.empty()) {
+      throw Failure("op \"" + std::string(call_.def().name) + "\", output " + std::to_string(i) +
+                    ": the op gives the shape " + text_of(found.shape, found.ndim) +
+                    ", and the session was made for " + text_of(sizes.data(), sizes.size()) +
+                    "\n  correct what the model says of it, or make the session again if the op's "
+                    "library has changed");
+    }
+  }
+}
 
 void NodeKernel::compute(ort::KernelContext* context) {
   size_t num_inputs = 0;
@@ -100,9 +164,11 @@ NodeKernel::Plan NodeKernel::find_plan(const std::vector<Spec>& specs, size_t nu
       }
     }
   }
+  check_said_of_inputs(specs);
   // Authors' code, so without the lock.
   Plan plan(call_.prepare(specs, num_outputs, /*infer_only=*/false),
             [](const oneop_plan* made) { runtime().release_plan(const_cast<oneop_plan*>(made)); });
+  check_said_of_outputs(*plan);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (known_.size() < kMaxKnown) {
     known_.push_back({std::move(key), plan});

@@ -326,22 +326,98 @@ OP("hosts_first_ten(Tensor a, Tensor b) -> Tensor y")
       for (int64_t i = 0; i != y.numel(); ++i) y[i] = a[i] * b[0];
     })
     .no_grad();
+OP("hosts_blocks(Tensor a, Tensor b) -> Tensor y")
+    .infer([](oneop::Infer& ctx) { ctx.set("y", {(ctx.size("a", 0) + 999999) / 1000000}); })
+    .kernel<float>([](auto a, auto b, auto y) {
+      for (int64_t i = 0; i != y.numel(); ++i) y[i] = a[i] * b[0];
+    })
+    .no_grad();
 """
 
 
-@pytest.mark.parametrize(("op", "expected"), [("hosts_valid", 4), ("hosts_first_ten", 5)])
-def test_sizes_that_depend_on_open_sizes_are_not_guessed(tmp_path, op, expected):
+@pytest.fixture
+def sizes(tmp_path):
     from oneop._build.library import build
 
     (tmp_path / "sizes.cpp").write_text(SIZES_BY_SIZES)
-    made = build("hosts_sizes", [tmp_path / "sizes.cpp"])
+    return build("hosts_sizes", [tmp_path / "sizes.cpp"])
+
+
+def session_with(made, model):
+    options = oonnx.session_options([made])
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize(
+    ("op", "length", "expected"),
+    [("hosts_valid", 5, 4), ("hosts_first_ten", 5, 5), ("hosts_first_ten", 11, 10), ("hosts_blocks", 1_000_001, 2)],
+)
+def test_sizes_that_depend_on_open_sizes_are_not_guessed(sizes, op, length, expected):
     model = model_of(op, [X, X], [X, np.zeros(1, np.int64)], {}, shapes=[["n"], ["k"]])
     model.graph.node.append(onnx.helper.make_node("Shape", ["y0"], ["y1"]))  # a constant, if the size is known
     del model.graph.node[0].output[1:]
-    options = oonnx.session_options([made])
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    y, shape = session.run(None, {"x0": np.ones(5, np.float32), "x1": np.ones(2, np.float32)})
+    session = session_with(sizes, model)
+    y, shape = session.run(None, {"x0": np.ones(length, np.float32), "x1": np.ones(2, np.float32)})
     assert y.shape == (expected,) and shape.tolist() == [expected]
+
+
+def test_sizes_that_the_model_says_wrong(sizes):
+    model = model_of("hosts_first_ten", [X, X], [X], {}, shapes=[["n"], ["k"]])
+    model.graph.output[0].type.tensor_type.shape.dim.add().dim_value = 7
+    session = session_with(sizes, model)
+    y = session.run(None, {"x0": np.ones(7, np.float32), "x1": X})[0]
+    assert y.shape == (7,)
+    with pytest.raises(Exception, match=r"output 0: the op gives the shape \[3\], and the session was made for \[7\]"):
+        session.run(None, {"x0": X, "x1": X})
+
+
+def test_inputs_whose_number_of_axes_is_not_declared(sizes):
+    model = model_of("hosts_blocks", [X, X], [X, np.zeros(1, np.int64)], {}, shapes=[None, ["k"]])
+    model.graph.node.append(onnx.helper.make_node("Shape", ["y0"], ["y1"]))
+    del model.graph.node[0].output[1:]
+    with pytest.raises(Exception, match=r"tensor 0: it has the shape \[3\], and the model says none"):
+        session_with(sizes, model).run(None, {"x0": X, "x1": X})
+
+
+def test_a_session_of_a_library_whose_inference_has_changed(tmp_path):
+    from oneop._build.library import build
+
+    def session_of_size(size):
+        (tmp_path / "sized.cpp").write_text(
+            f"""#include "oneop/op.h"
+OP("hosts_sized(Tensor x) -> Tensor y").infer([](oneop::Infer& ctx) {{ ctx.set("y", {{{size}}}); }})
+    .kernel<float>([](auto x, auto y) {{ for (int64_t i = 0; i != y.numel(); ++i) y[i] = x[0]; }}).no_grad();"""
+        )
+        model = model_of("hosts_sized", [X], [X], {})
+        return session_with(build("hosts_sized", [tmp_path / "sized.cpp"]), model)
+
+    old = session_of_size(4)
+    assert old.run(None, {"x0": X})[0].shape == (4,)
+    assert session_of_size(5).run(None, {"x0": X})[0].shape == (5,)
+    with pytest.raises(Exception, match=r"gives the shape \[5\], and the session was made for \[4\]"):
+        old.run(None, {"x0": X})
+
+
+@pytest.mark.parametrize("counts", [[2**32 + 1, 1], [-1, 3], [65537, 0]])
+def test_counts_that_are_no_numbers_of_tensors(counts):
+    refused(
+        f'"input_counts": expected counts from 0 to 65536, found {counts[0]}',
+        "oph_total",
+        "op_h",
+        inputs=[X, X],
+        input_counts=counts,
+    )
+
+
+def test_counts_of_more_tensors_than_the_node_has():
+    refused(
+        'op "oph_total", node attribute "input_counts": it says 3 tensors, and the node has 2',
+        "oph_total",
+        "op_h",
+        inputs=[X, X],
+        input_counts=[2, 1],
+    )
 
 
 def test_a_session_of_a_library_that_was_replaced(tmp_path):

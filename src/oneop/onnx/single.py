@@ -112,9 +112,8 @@ class OnnxOp:
         for argument, value in zip(self._inputs, args, strict=False):
             if argument["has_gaps"] and any(x is None for x in value):
                 attributes[f"{argument['name']}_given"] = [int(x is not None) for x in value]
-        attributes |= {"input_counts": [len(group) for group in tensors], "output_counts": list(counts)}
-        if not tensors:
-            del attributes["input_counts"]  # ONNX has no empty list
+        numbers = {"input_counts": [len(group) for group in tensors], "output_counts": list(counts)}
+        attributes |= {name: values for name, values in numbers.items() if values}  # ONNX has no empty list
         inputs = [x for group in tensors for x in group]
         model = node_model(self.__name__, inputs, dtypes, attributes).SerializeToString()
         session = onnxruntime.InferenceSession(model, self._options, ["CPUExecutionProvider"])
