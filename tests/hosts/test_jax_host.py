@@ -3,6 +3,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
 
@@ -443,3 +444,187 @@ def test_without_jit():
     expected, slope = relu(x), jax.grad(lambda x: relu(x).sum())(x)
     with jax.disable_jit():
         assert same_bits(relu(x), expected) and same_bits(jax.grad(lambda x: relu(x).sum())(x), slope)
+
+
+def line():
+    return jax.sharding.Mesh(np.array(CPUS), ("a",))
+
+
+def both_ways(function, *arrays):
+    """What a function gives, eager and compiled."""
+    return [function(*arrays), jax.jit(function)(*arrays)]
+
+
+@needs_devices
+def test_ops_in_shard_map():
+    softmax, x = op("op_h", "oph_softmax"), jnp.asarray(np.random.default_rng(5).standard_normal((8, 6)))
+    for check in (True, False):
+        rows = jax.shard_map(softmax, mesh=line(), in_specs=P("a"), out_specs=P("a"), check_vma=check)
+        for result in both_ways(rows, x):
+            assert all(map(same_bits, result, softmax(x)))
+    each = jax.shard_map(jax.vmap(lambda row: softmax(row)[0]), mesh=line(), in_specs=P("a"), out_specs=P("a"))
+    assert same_bits(each(x), softmax(x)[0])
+    for claimed in both_ways_of_a_wrong_claim(softmax):  # parts differ, so they are no copies
+        with pytest.raises(ValueError, match="replica"):
+            claimed(x)
+
+
+def both_ways_of_a_wrong_claim(function):
+    wrong = jax.shard_map(lambda x: function(x)[0], mesh=line(), in_specs=P("a"), out_specs=P())
+    return [wrong, jax.jit(wrong)]
+
+
+@needs_devices
+@pytest.mark.parametrize("check", [True, False])
+def test_gradients_in_shard_map(check):
+    matmul, g = op("op_h", "oph_matmul"), np.random.default_rng(6)
+    a, b = jnp.asarray(g.standard_normal((8, 4))), jnp.asarray(g.standard_normal((4, 6)))
+    rows = jax.shard_map(matmul, mesh=line(), in_specs=(P("a"), P()), out_specs=P("a"), check_vma=check)
+    ours = jax.grad(lambda a, b: (rows(a, b) ** 3).sum(), argnums=(0, 1))
+    theirs = jax.grad(lambda a, b: ((a @ b) ** 3).sum(), argnums=(0, 1))(a, b)
+    for grads in both_ways(ours, a, b):  # that of b is summed over the devices
+        for grad, other in zip(grads, theirs, strict=True):
+            np.testing.assert_allclose(grad, other, rtol=1e-9)
+    twice = jax.grad(lambda a: jax.grad(lambda a: (rows(a, b) ** 3).sum())(a).sum())
+    expected = jax.grad(lambda a: jax.grad(lambda a: ((a @ b) ** 3).sum())(a).sum())(a)
+    for grad in both_ways(twice, a):
+        np.testing.assert_allclose(grad, expected, rtol=1e-9)
+    inside = jax.shard_map(
+        jax.grad(lambda a, b: (matmul(a, b) ** 3).sum()),
+        mesh=line(),
+        in_specs=(P("a"), P()),
+        out_specs=P("a"),
+        check_vma=check,
+    )
+    for grad in both_ways(inside, a, b):
+        np.testing.assert_allclose(grad, theirs[0], rtol=1e-9)
+
+
+@needs_devices
+def test_gradients_in_shard_map_of_outputs_that_have_none():
+    parts = op("arguments", "t_parts")  # one output is whole numbers
+    rest = jax.shard_map(lambda x: parts(x)[1], mesh=line(), in_specs=P("a"), out_specs=P("a"))
+    for grad in both_ways(jax.grad(lambda x: (2 * rest(x)).sum()), jnp.arange(8.0)):
+        assert grad.tolist() == [2.0] * 8
+    sine = op("host_ops", "host_sine")  # an eager gradient, of steps of the framework
+    each = jax.shard_map(sine, mesh=line(), in_specs=P("a"), out_specs=P("a"))
+    x = jnp.arange(8, dtype=jnp.float32)
+    for grad in both_ways(jax.grad(lambda x: each(x).sum()), x):
+        np.testing.assert_allclose(grad, np.cos(x), rtol=1e-5)
+
+
+EFFECTS = """
+#include <stdexcept>
+#include "oneop/op.h"
+OP("hosts_expect(Tensor x) -> ()").infer([](oneop::Infer&) {}).kernel<float>([](auto x) {
+  for (int64_t i = 0; i != x.numel(); ++i) {
+    if (x[i] < 0) throw std::runtime_error("a negative number");
+  }
+}).no_grad();
+OP("hosts_noted(Tensor x) -> Tensor y").side_effect().elementwise<float>([](auto x) { return x; }).no_grad();
+OP("hosts_drawn(Tensor x) -> Tensor y").random().elementwise<float>([](auto x) { return x; }).no_grad();
+OP("hosts_drawn_whole(Tensor x) -> Tensor y").random().same_shape().kernel<float>([](auto x, auto y) {
+  for (int64_t i = 0; i != x.numel(); ++i) y[i] = x[i];
+}).no_grad();
+"""
+
+
+@pytest.fixture
+def effects(tmp_path):
+    from oneop._build.library import build
+
+    (tmp_path / "effects.cpp").write_text(EFFECTS)
+    return ojax.load(build("hosts_effects", [tmp_path / "effects.cpp"]))
+
+
+def beside(act):
+    """A function that calls `act` and gives something else."""
+    return lambda x: (act(x), x + 1)[1]
+
+
+WITH_EFFECTS = {
+    "alone": lambda act: act,
+    "unused": beside,
+    "vmap": lambda act: beside(lambda x: jax.vmap(act)(x[:, None])),
+    "grad": lambda act: jax.grad(lambda x: beside(act)(x).sum()),
+    "checkpoint": lambda act: jax.grad(jax.checkpoint(lambda x: (beside(act)(x) ** 2).sum())),
+    "scan": lambda act: lambda x: jax.lax.scan(lambda carry, row: (act(row), (carry, None))[1], 0, x[:, None])[0],
+    "cond": lambda act: lambda x: jax.lax.cond(x.size > 1, beside(act), lambda x: x, x),
+}
+
+
+@pytest.mark.parametrize("use", WITH_EFFECTS)
+@pytest.mark.parametrize("wrap", [lambda call: call, jax.jit], ids=["eager", "jit"])
+def test_an_op_that_gives_nothing_is_called_for_what_it_does(effects, use, wrap):
+    call = wrap(WITH_EFFECTS[use](effects.hosts_expect))
+    jax.block_until_ready(call(jnp.abs(X)))
+    jax.effects_barrier()
+
+    def refused():
+        jax.block_until_ready(call(jnp.asarray(X)))
+        jax.effects_barrier()
+
+    with pytest.raises(RuntimeError, match=r'op "hosts_expect", kernel at .*: a negative number'):
+        refused()
+    jax._src.dispatch.runtime_tokens.clear()  # else they are told once more when the process ends
+
+
+@needs_devices
+def test_effects_and_random_numbers_on_several_devices(effects):
+    x = jnp.arange(8, dtype=jnp.float32)
+    rows = jax.device_put(x, NamedSharding(line(), P("a")))
+    for name, reason in [
+        ("hosts_expect", "does more than give outputs"),
+        ("hosts_noted", "does more than give outputs"),
+        ("hosts_drawn_whole", "is random and has no SBP signatures"),
+    ]:
+        act = getattr(effects, name)
+        for wrap in (lambda call: call, jax.jit):
+            with pytest.raises(OpNotImplementedError, match=f'op "{name}" {reason}'):
+                wrap(act)(rows)
+        each = jax.shard_map(beside(act), mesh=line(), in_specs=P("a"), out_specs=P("a"))
+        assert all(same_bits(y, x + 1) for y in both_ways(each, x))
+    jax.effects_barrier()
+    assert same_bits(jax.jit(effects.hosts_drawn)(rows), x)
+    copies = jax.device_put(x, NamedSharding(mesh(), P("a")))  # each half on two devices
+    with pytest.raises(RuntimeError, match='"hosts_drawn" is random, and some devices would have copies of a part'):
+        jax.block_until_ready(jax.jit(effects.hosts_drawn)(copies))
+
+
+def test_arrays_that_the_engine_cannot_describe():
+    relu = op("leaky_relu", "leaky_relu")
+    with pytest.raises(ArgumentError, match='op "leaky_relu": arrays of dtype int4 are not supported'):
+        relu(jnp.ones(2, jnp.int4))
+    from jax import export
+
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 3"), np.float32)
+    with pytest.raises(OpNotImplementedError, match=r'op "leaky_relu": an input has the shape \(b, 3\), and inference'):
+        export.export(jax.jit(relu))(shape)
+
+
+FROM_ELSEWHERE = """
+import sys, jax, jax.export, numpy as np, oneop.jax
+oneop.jax.load(sys.argv[1])
+with open(sys.argv[2], "rb") as file:
+    program = jax.export.deserialize(file.read())
+print(program.call(np.array([-1, 2], np.float32)).tolist())
+"""
+
+
+def test_a_program_of_another_process(tmp_path):
+    pytest.importorskip("flatbuffers")
+    import subprocess
+
+    from jax import export
+
+    relu, unchecked = op("leaky_relu", "leaky_relu"), [export.DisabledSafetyCheck.custom_call("oneop_call")]
+    program = jax.jit(lambda x: relu(x, alpha=0.5))
+    exported = export.export(program, platforms=["cpu"], disabled_checks=unchecked)(
+        jax.ShapeDtypeStruct((2,), np.float32)
+    )
+    (tmp_path / "program").write_bytes(exported.serialize())
+    (tmp_path / "run.py").write_text(FROM_ELSEWHERE)
+    command = [sys.executable, tmp_path / "run.py", library("leaky_relu").path, tmp_path / "program"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(ojax.__file__).parents[2])}
+    said = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert said.stdout == "[-0.5, 2.0]\n", said.stderr

@@ -15,7 +15,7 @@ from oneop.errors import ArgumentError, OpNotImplementedError
 from oneop.hosts.engine import editions, engine, load_ops
 from oneop.hosts.frameworks import Namespace
 from oneop.hosts.gradients import Gradient
-from oneop.jax.primitive import call_p, described, dtype_of, params_of, register_target
+from oneop.jax.primitive import call_p, described, dtype_of, params_of, register_target, varying_axes
 
 JAX = Namespace(jax.numpy, dtype_of)
 
@@ -33,9 +33,18 @@ jax.tree_util.register_pytree_node(_Static, lambda static: ((), static), lambda 
 
 @functools.lru_cache(maxsize=4096)
 def function_of(
-    name: str, attrs: bytes, input_counts: tuple[int, ...], output_counts: tuple[int, ...], edition: str
+    name: str,
+    attrs: bytes,
+    input_counts: tuple[int, ...],
+    output_counts: tuple[int, ...],
+    edition: str,
+    in_shard_map: bool = False,
 ) -> Callable[..., list[Any]]:
-    """Return a call as a differentiable function of its arrays: one for each combination, so that jit knows it."""
+    """Return a call as a differentiable function of its arrays: one for each combination, so that jit knows it.
+
+    `in_shard_map`: there JAX does not say which inputs need a gradient, so all that can have one get it. The arrays
+    differ over the same axes of the mesh, see `_alike`.
+    """
     params = {**params_of(name, attrs, input_counts, output_counts), "edition": edition}
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
@@ -44,8 +53,13 @@ def function_of(
         return outputs
 
     def forward(*primals: Any) -> tuple[list[Any], Any]:
-        arrays = [primal.value for primal in primals]
-        gradient = Gradient.of(described(arrays, params), [primal.perturbed for primal in primals])
+        if in_shard_map:
+            arrays = list(primals)
+            needs = [jax.numpy.issubdtype(array.dtype, jax.numpy.inexact) for array in arrays]
+        else:
+            arrays = [primal.value for primal in primals]
+            needs = [primal.perturbed for primal in primals]
+        gradient = Gradient.of(described(arrays, params), needs)
         outputs = call(*arrays)  # not the primitive: its own derivative may be asked for
         blobs = [*arrays, *outputs]
         return outputs, (_Static(gradient, len(blobs)), {blob: blobs[blob] for blob in gradient.saved})
@@ -53,22 +67,48 @@ def function_of(
     def backward(residuals: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
         static, saved = residuals
         grads = [_cotangent(cotangent) for cotangent in cotangents]
-        return tuple(static.gradient.run(saved, static.num_before, grads, _run_step, JAX))
+        found = static.gradient.run(saved, static.num_before, grads, _run_step, JAX)
+        axes = _axes_of([grad for grad in grads if grad is not None]) if in_shard_map else frozenset()
+        return tuple(None if grad is None else _varying(grad, axes) for grad in found)
 
-    call.defvjp(forward, backward, symbolic_zeros=True)
+    call.defvjp(forward, backward, symbolic_zeros=not in_shard_map)
     return call  # type: ignore[no-any-return]
 
 
+def _axes_of(arrays: Sequence[Any]) -> frozenset[Any]:
+    return frozenset[Any]().union(*(varying_axes(jax.typeof(array)) for array in arrays))
+
+
+def _varying(array: Any, axes: frozenset[Any]) -> Any:
+    """Return the array as one that differs over these axes of the mesh; its gradient is then summed over them."""
+    missing = tuple(sorted(axes - varying_axes(jax.typeof(array))))
+    if not missing:
+        return array
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(array, missing, to="varying")
+    return jax.lax.pvary(array, missing)
+
+
+def _traced(key: tuple[str, bytes, tuple[int, ...], tuple[int, ...], str], arrays: Sequence[Any]) -> list[Any]:
+    """Call an op within a program that is traced."""
+    if not jax.sharding.get_abstract_mesh().manual_axes:
+        return function_of(*key)(*arrays)
+    axes = _axes_of(arrays)
+    return function_of(*key, in_shard_map=True)(*(_varying(array, axes) for array in arrays))
+
+
 def _cotangent(cotangent: Any) -> Any:
+    if cotangent.dtype == jax.dtypes.float0:
+        return None
     if isinstance(cotangent, jax.custom_derivatives.SymbolicZero):
-        return None if cotangent.dtype == jax.dtypes.float0 else jax.numpy.zeros(cotangent.shape, cotangent.dtype)
+        return jax.numpy.zeros(cotangent.shape, cotangent.dtype)
     return cotangent
 
 
 def _run_step(name: str, inputs: list[list[Any]], attrs: bytes, output_counts: Sequence[int]) -> list[Any]:
     counts = tuple(map(len, inputs))
-    call = function_of(name, attrs, counts, tuple(output_counts), editions.get(name, ""))
-    return call(*(array for group in inputs for array in group))
+    key = (name, attrs, counts, tuple(output_counts), editions.get(name, ""))
+    return _traced(key, [array for group in inputs for array in group])
 
 
 @functools.cache
@@ -140,7 +180,7 @@ class _General:
         arrays = [self._array(i, tensor) for i, group in enumerate(tensors) for tensor in group]
         key = (self.__name__, attrs, tuple(map(len, tensors)), tuple(counts), edition)
         if any(type(array) is not _array_type() for array in arrays):  # traced
-            return _shaped(function_of(*key)(*arrays), self._returns_tuple)
+            return _shaped(_traced(key, arrays), self._returns_tuple)
         program = _program(*key, self._returns_tuple)
         if len(args) == len(self.inputs) == self.num_kept and all(type(arg) is _array_type() for arg in args):
             self.kept.keep(edition, kwargs, program)
@@ -215,4 +255,6 @@ class JaxLibrary:
 
 def load(library: Library | str | os.PathLike[str], *, package: str = "") -> JaxLibrary:
     """Load an op library: what `oneop.build` returned, or the path of a shared object."""
-    return JaxLibrary(load_ops(library, package), package)
+    names = load_ops(library, package)
+    register_target()  # programs that jax.export brings from elsewhere ask for no op
+    return JaxLibrary(names, package)

@@ -13,12 +13,15 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src import effects
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
+from jax.sharding import NamedSharding, PartitionSpec
 
-from oneop.errors import OpNotImplementedError
+from oneop.errors import ArgumentError, OpNotImplementedError
 from oneop.hosts.engine import editions, engine
 from oneop.hosts.gradients import Call
+from oneop.model.dtypes import BY_NAME
 
 TARGET = "oneop_call"
 
@@ -26,6 +29,22 @@ call_p = Primitive("oneop_call")
 call_p.multiple_results = True
 local_p = Primitive("oneop_local_call")
 local_p.multiple_results = True
+
+
+class _OpEffect(effects.Effect):  # type: ignore[misc]
+    """What an op does beside giving outputs: a call with it is made although nobody reads them."""
+
+    def __str__(self) -> str:
+        """Name it, for printed programs."""
+        return "oneop"
+
+
+_EFFECT = _OpEffect()
+# Where such calls may stand. There are no public names for the sets.
+effects.lowerable_effects.add_type(_OpEffect)
+effects.control_flow_allowed_effects.add_type(_OpEffect)
+effects.custom_derivatives_allowed_effects.add_type(_OpEffect)
+effects.remat_allowed_effects.add_type(_OpEffect)
 
 
 @functools.cache
@@ -52,10 +71,44 @@ def params_of(name: str, attrs: bytes, input_counts: Sequence[int], output_count
 
 
 def described(avals: Sequence[Any], params: dict[str, Any]) -> Call:
-    """Return the call on arrays like these, without its data."""
-    specs = iter([(tuple(aval.shape), np.dtype(aval.dtype).name) for aval in avals])
+    """Return the call on arrays like these, without its data. Raises for arrays that the engine cannot describe."""
+    specs = iter([_spec(aval, params["name"]) for aval in avals])
     inputs = tuple(tuple(next(specs) for _ in range(count)) for count in params["input_counts"])
     return Call(params["name"], inputs, params["attrs"], params["output_counts"])
+
+
+def _spec(aval: Any, op: str) -> tuple[tuple[int, ...], str]:
+    shape, dtype = tuple(aval.shape), np.dtype(aval.dtype).name
+    if dtype not in BY_NAME:
+        raise ArgumentError(f'op "{op}": arrays of dtype {dtype} are not supported')
+    if not all(isinstance(length, int) for length in shape):
+        raise OpNotImplementedError(
+            f'op "{op}": an input has the shape ({", ".join(map(str, shape))}), and inference of op libraries takes '
+            f"numbers\n  export a program for each size"
+        )
+    return shape, dtype
+
+
+def has_effect(name: str) -> bool:
+    """Tell whether calls of the op do more than give outputs. One without outputs is called for that."""
+    info = engine().op_info(name)
+    return bool(info["side_effect"] or not info["outputs"])
+
+
+def varying_axes(aval: Any) -> frozenset[Any]:
+    """Return the axes of the mesh over which an array differs within `jax.shard_map`."""
+    if hasattr(aval, "mat"):  # newer JAX
+        return frozenset(aval.mat.varying)
+    return frozenset(getattr(aval, "vma", ()))
+
+
+def _result(avals: Sequence[Any], shape: Sequence[int], dtype: Any) -> Any:
+    """Describe an output. It differs over the axes of a mesh as the inputs do, which all differ over the same ones."""
+    for aval in avals:
+        if varying_axes(aval):
+            whole = NamedSharding(aval.sharding.mesh, PartitionSpec(*[None] * len(shape)))
+            return aval.update(shape=tuple(shape), dtype=dtype, weak_type=False, sharding=whole)
+    return jax.core.ShapedArray(shape, dtype)
 
 
 def dtype_of(name: str) -> Any:
@@ -63,7 +116,7 @@ def dtype_of(name: str) -> Any:
     return jax.dtypes.canonicalize_dtype(jax.numpy.dtype(name))
 
 
-def _infer(*avals: Any, **params: Any) -> list[Any]:
+def _infer(*avals: Any, **params: Any) -> tuple[list[Any], set[Any]]:
     outputs = []
     for shape, dtype in described(avals, params).infer():
         if dtype_of(dtype) != jax.numpy.dtype(dtype):
@@ -71,8 +124,8 @@ def _infer(*avals: Any, **params: Any) -> list[Any]:
                 f'op "{params["name"]}" gives {dtype}, which JAX holds only with 64 bits switched on\n'
                 f'  jax.config.update("jax_enable_x64", True)'
             )
-        outputs.append(jax.core.ShapedArray(shape, jax.numpy.dtype(dtype)))
-    return outputs
+        outputs.append(_result(avals, shape, jax.numpy.dtype(dtype)))
+    return outputs, {_EFFECT} if has_effect(params["name"]) else set()
 
 
 def _words(params: dict[str, Any]) -> np.ndarray[Any, Any]:
@@ -97,8 +150,7 @@ def lower_local(ctx: Any, *operands: Any, on_cuda: bool = False, **params: Any) 
         engine().choose(called.name, called.inputs, called.attrs, called.output_counts)  # or say why there is no kernel
     elif any(arg["on_host"] for arg in info["inputs"]):
         raise OpNotImplementedError(f'op "{called.name}" reads an input in host memory, which XLA does not hand over')
-    has_effect = info["random"] or info["side_effect"]
-    rule = jax.ffi.ffi_lowering(TARGET, has_side_effect=bool(has_effect))
+    rule = jax.ffi.ffi_lowering(TARGET, has_side_effect=bool(info["random"]) or has_effect(called.name))
     return rule(ctx, *operands, words=_words(params))
 
 
@@ -117,7 +169,7 @@ def _run(*arrays: Any, primitive: Any, **params: Any) -> Any:
 
 
 for _primitive in (call_p, local_p):
-    _primitive.def_abstract_eval(_infer)
+    _primitive.def_effectful_abstract_eval(_infer)
     _primitive.def_impl(functools.partial(_run, primitive=_primitive))
 # Those of call_p are in sharding.py.
 mlir.register_lowering(local_p, lower_local, platform="cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,10 @@ from jax.experimental.custom_partitioning import custom_partitioning
 from jax.interpreters import mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
+from oneop.errors import OpNotImplementedError
 from oneop.hosts.engine import PARTIAL_SUM, SPLIT, engine
 from oneop.hosts.gradients import Call
-from oneop.jax.primitive import call_p, described, local_p, lower_local
+from oneop.jax.primitive import call_p, described, has_effect, local_p, lower_local
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,17 @@ class _Placement:
             NamedSharding(mesh, PartitionSpec(*(self.axes.get(name) for name in names))) for names in self.factors.dims
         ]
 
+    def has_copies(self, mesh: Any) -> bool:
+        """Tell whether several devices have the same part of the call."""
+        used = [entry if isinstance(entry, tuple) else (entry,) for entry in self.axes.values()]
+        return bool(math.prod(mesh.shape[axis] for entry in used for axis in entry) != mesh.size)
+
 
 def partitioned(called: Call, params: dict[str, Any]) -> Callable[..., list[Any]]:
     """Return the call as a function of arrays that XLA may split between devices."""
     factors = factors_of(called)
     count = factors.num_inputs
+    is_random = engine().op_info(called.name)["random"]
 
     @custom_partitioning  # type: ignore[untyped-decorator]
     def call(*arrays: Any) -> list[Any]:
@@ -102,6 +110,8 @@ def partitioned(called: Call, params: dict[str, Any]) -> Callable[..., list[Any]
     def partition(mesh: Any, arguments: Any, _results: Any) -> Any:
         placement = _Placement.of(factors, [argument.sharding for argument in arguments])
         specs = placement.specs(mesh)
+        if is_random and placement.has_copies(mesh):
+            raise _refusal(called.name, "is random, and some devices would have copies of a part")
 
         def local(*arrays: Any) -> list[Any]:
             outputs = local_p.bind(*arrays, **params)
@@ -130,9 +140,24 @@ def partitioned(called: Call, params: dict[str, Any]) -> Callable[..., list[Any]
 
 def _lower(ctx: Any, *operands: Any, on_cuda: bool = False, **params: Any) -> Any:
     num_devices = getattr(ctx.module_context.axis_context, "num_devices", 1) or 1
-    if num_devices == 1 or not engine().op_info(params["name"])["has_sbp"]:
+    if num_devices == 1:
+        return lower_local(ctx, *operands, on_cuda=on_cuda, **params)
+    name = params["name"]
+    info = engine().op_info(name)
+    if has_effect(name):
+        raise _refusal(name, "does more than give outputs")
+    if not info["has_sbp"]:
+        if info["random"]:
+            raise _refusal(name, "is random and has no SBP signatures")
         return lower_local(ctx, *operands, on_cuda=on_cuda, **params)
     return mlir.lower_fun(partitioned(described(ctx.avals_in, params), params), multiple_results=True)(ctx, *operands)
+
+
+def _refusal(name: str, reason: str) -> OpNotImplementedError:
+    return OpNotImplementedError(
+        f'op "{name}" {reason}: in a program over several devices JAX would not say which of them call it\n'
+        f"  call it in jax.shard_map, where each device does"
+    )
 
 
 mlir.register_lowering(call_p, _lower, platform="cpu")
