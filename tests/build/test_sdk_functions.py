@@ -48,6 +48,50 @@ def test_portable_libraries_are_complete(project, runs):
     assert sorted(runs()) == ["apart_portable.cpp", "link"]
 
 
+EVERY_CLASS = """
+#include <new>
+#include <type_traits>
+#include "oneflow/core/framework/framework.h"
+#include "oneop/op.h"
+
+template <typename T>
+struct Derived final : T {
+  using T::T;
+  Derived() = default;
+  Derived(const Derived&) = default;
+  Derived(Derived&&) = default;
+  Derived& operator=(const Derived&) = default;
+  Derived& operator=(Derived&&) = default;
+};
+
+template <typename T>
+void Use(void* a, void* b) {
+  if constexpr (std::is_default_constructible_v<T>) new (a) T();
+  if constexpr (std::is_copy_constructible_v<T>) new (a) T(*static_cast<const T*>(b));
+  if constexpr (std::is_move_constructible_v<T>) new (a) T(std::move(*static_cast<T*>(b)));
+  if constexpr (std::is_copy_assignable_v<T>) *static_cast<T*>(a) = *static_cast<const T*>(b);
+  if constexpr (std::is_move_assignable_v<T>) *static_cast<T*>(a) = std::move(*static_cast<T*>(b));
+  if constexpr (std::is_destructible_v<T>) static_cast<T*>(a)->~T();
+  if constexpr (!std::is_final_v<T>) Use<Derived<T>>(a, b);
+}
+
+__attribute__((visibility("default"))) void use_all(void* a, void* b) {
+"""
+
+
+def test_code_that_is_not_inlined_finds_every_constructor(project, runs):
+    (project / "all.cpp").write_text('#include "oneflow/core/framework/framework.h"\n#include "oneop/op.h"\n')
+    command = ["g++", "-std=c++17", "-w", f"-I{INCLUDE}", "-fsyntax-only", "-fdump-lang-class=all.class", "all.cpp"]
+    subprocess.run(command, cwd=project, check=True)
+    names = set(re.findall(r"^Class ((?:oneflow|oneop)::[\w:]+)$", (project / "all.class").read_text(), re.MULTILINE))
+    outer = sorted(name for name in names if name.rpartition("::")[0] not in names)  # nested ones may be private
+    assert len(outer) > 100 and "oneflow::user_op::OpKernel" in outer
+    uses = "".join(f"  Use<{name}>(a, b);\n" for name in outer)
+    (project / "apart_all.cpp").write_text(f"{EVERY_CLASS}{uses}}}\n")
+    build("apart_all", ["apart_all.cpp"], cflags=["-O0", "-w"], ldflags=["-Wl,--undefined=_Z7use_allPvS_"])
+    assert sorted(runs()) == ["apart_all.cpp", "link", "op_functions.cpp", "sdk_functions.cpp"]
+
+
 @pytest.mark.parametrize(
     ("flags", "kept"),
     [

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.measure import cpp_lines
@@ -21,6 +23,7 @@ def main() -> int:
     parser.add_argument(
         "--least", type=float, default=0, metavar="PERCENT", help="of lines in Python; fewer are an error"
     )
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time when all tests run; each a gigabyte")
     options, tests = parser.parse_known_args()
     folder: Path = options.folder.resolve()
     python, native = folder / "python", folder / "cpp"
@@ -35,9 +38,12 @@ def main() -> int:
     }
     subprocess.run([sys.executable, "-m", "oneop._build.core"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     coverage = [sys.executable, "-m", "coverage"]
-    # In one process: workers of pytest-xdist end without running exit handlers, and both kinds of counts are lost.
-    command = [*coverage, "run", "-m", "pytest", "-q", "-p", "no:xdist", *tests]
-    status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    # Not workers of pytest-xdist: they end without running exit handlers, and both kinds of counts are lost.
+    command = [*coverage, "run", "-m", "pytest", "-q", "-p", "no:xdist"]
+    if any(not word.startswith("-") for word in tests):
+        status = subprocess.run([*command, *tests], cwd=ROOT, check=False).returncode
+    else:
+        status = _run_folders([*command, *tests], options.jobs, folder)
     subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, check=True)
     report = [*coverage, "report", "--skip-covered", f"--fail-under={options.least}"]
     too_few = subprocess.run(report, cwd=ROOT, check=False).returncode
@@ -45,6 +51,28 @@ def main() -> int:
     print("\nC++, lines:", *cpp_lines.table(cpp_lines.read(native)), sep="\n  ")
     print(f"\n{folder / 'html' / 'index.html'}")
     return status or too_few
+
+
+def _run_folders(command: list[str], jobs: int, folder: Path) -> int:
+    """Run all tests, a process for each folder of them; return 1 if any failed. Counts of processes are added up."""
+    tests = ROOT / "tests"
+    parts = {path.name: [path] for path in sorted(tests.iterdir()) if any(path.glob("test_*.py"))}
+    parts["the rest"] = sorted(tests.glob("test_*.py"))
+    start = time.monotonic()
+
+    def run(name: str) -> int:
+        result = subprocess.run(
+            [*command, *map(str, parts[name])], cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        (folder / f"{name}.log").write_bytes(result.stdout)
+        lines = result.stdout.decode(errors="replace").splitlines()
+        failures = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+        print(f"{time.monotonic() - start:6.0f} s  {name}: {lines[-1]}", *failures, sep="\n  ", flush=True)
+        return result.returncode
+
+    with ThreadPoolExecutor(jobs) as pool:
+        # Without a GPU all tests of a folder may be skipped or left out, which is no failure.
+        return int(any(status not in (0, 5) for status in pool.map(run, parts)))
 
 
 if __name__ == "__main__":

@@ -37,4 +37,29 @@
 #pragma implementation "user_op_tensor.h"
 #pragma implementation "util.h"
 
+#include <new>
+
 #include "oneflow/core/framework/framework.h"
+
+// GCC defines a constructor that nobody wrote where a source first uses it, also under
+// `#pragma implementation`. A library whose code is not inlined (-O0, -Os, -Og) expects it here, so
+// here are used those that the functions above do not use. tests/build/test_sdk_functions.py looks
+// for others.
+namespace {
+
+struct Kernel : oneflow::user_op::OpKernel {
+  Kernel() {}
+};
+
+[[gnu::used]] void UseImplicitConstructors(void* memory, const oneflow::user_op::TensorDesc& desc) {
+  new (memory) oneflow::MutShapeView();
+  new (memory) oneflow::NdSbp();
+  new (memory) oneflow::ParallelDesc();
+  new (memory) oneflow::Shape();
+  new (memory) oneflow::ShapeView();
+  new (memory) oneflow::Stream();
+  new (memory) oneflow::user_op::TensorDesc();
+  new (memory) oneflow::user_op::TensorDesc(desc);
+}
+
+}  // namespace
