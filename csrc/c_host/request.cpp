@@ -1,6 +1,8 @@
 // request.cpp: see request.h.
 #include "c_host/request.h"
 
+#include <algorithm>
+
 #include "engine/calls/refusal.h"
 #include "engine/ops/abi_read.h"
 
@@ -40,6 +42,14 @@ TensorMeta meta_of(const OpDef& op, const oneop_tensor& tensor) {
   meta.device_index = tensor.device_index;
   const int32_t ndim = checked_count(tensor.ndim, tensor.shape, "oneop_tensor.ndim");
   meta.shape.assign(tensor.shape, tensor.shape + ndim);
+  if (!is_dtype(meta.dtype)) {
+    refuse_argument(op, ": an input has the dtype code " + std::to_string(meta.dtype) +
+                            ", which is none of oneop/abi.h");
+  }
+  if (std::any_of(meta.shape.begin(), meta.shape.end(), [](int64_t size) { return size < 0; })) {
+    refuse_argument(
+        op, ": an input has the impossible shape " + tensor_text(meta.dtype, tensor.shape, ndim));
+  }
   const std::vector<int64_t> contiguous = TensorMeta::contiguous_stride(meta.shape);
   meta.stride = contiguous;
   if (tensor.stride != nullptr && tensor.ndim > 0) {
@@ -118,7 +128,7 @@ CallSpec spec_of(const OpDef& op, const oneop_request& request, std::vector<Attr
     spec.input_counts.push_back(request.input_counts != nullptr ? request.input_counts[a]
                                                                 : (left > 0 ? 1 : 0));
   }
-  int32_t total = 0;
+  int64_t total = 0;  // of counts that nobody has checked yet
   for (int32_t count : spec.input_counts) {
     total += count;
   }

@@ -36,6 +36,13 @@ OP("host_forms(Tensor x, *, Scalar k=1, int[2] n=0, bool[] on=[]) -> Tensor y")
     })
     .no_grad();
 
+OP("host_lists(Tensor[] a, Tensor[] b, Tensor[] c) -> Tensor y")
+    .infer([](oneop::Infer& ctx) {
+      ctx.set("y", {ctx.count("a"), ctx.count("b"), ctx.count("c")});
+    })
+    .kernel<float>([](auto, auto, auto, auto) {})
+    .no_grad();
+
 OP("host_sine(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return sin(x); });
 OP("host_no_gradient(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return x; });
 

@@ -187,6 +187,17 @@ TEST(wrong_requests_are_refused) {
   strided.x.stride = stride;
   TRUE(api().prepare(api().find_op("scale"), &strided.request) == nullptr);
   TRUE(says("ArgumentError", "its kernels take contiguous tensors"));
+  OneInput coded({2}, 999);
+  TRUE(api().infer(api().find_op("scale"), &coded.request) == nullptr);
+  TRUE(says("ArgumentError", "op \"scale\": an input has the dtype code 999, which is none of"));
+  OneInput negative({2, -3});
+  TRUE(api().infer(api().find_op("scale"), &negative.request) == nullptr);
+  TRUE(says("ArgumentError", "op \"scale\": an input has the impossible shape float32[2, -3]"));
+  OneInput many({2});
+  const int32_t counts[] = {INT32_MAX, INT32_MAX, 3};  // 1 in 32 bits
+  many.request.input_counts = counts;
+  TRUE(api().infer(api().find_op("host_lists"), &many.request) == nullptr);
+  TRUE(says("ArgumentError", "takes 3 inputs for 4294967297 tensors, found 1"));
   TRUE(api().find_op("scaly") == nullptr);
   TRUE(says("OpNotFoundError", "did you mean \"scale\"?"));
   EQUAL(api().load("/nowhere/lib.so", "nowhere"), ONEOP_ERROR_RUNTIME);

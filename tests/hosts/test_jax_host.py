@@ -1,11 +1,9 @@
-# ruff: noqa: E402  what comes first decides how jax sets itself up
+# ruff: noqa: E402  jax may not be there
 """oneop.jax: calls, gradients, vmap and shardings, against the numpy host, which is compared with torch's."""
 
 import os
 import sys
 from pathlib import Path
-
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
 
 import numpy as np
 import pytest

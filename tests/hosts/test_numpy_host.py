@@ -372,3 +372,12 @@ def test_a_pullback_of_a_library_that_was_replaced(tmp_path):
     assert same_bits(two(x, x), 2 * x)
     with pytest.raises(ArgumentError, match="the call was made for 1 inputs, and the op has 2 since its library was"):
         pullback(y)
+
+
+def test_cotangents_of_another_byte_order():
+    relu = onp.load(library("leaky_relu")).leaky_relu
+    x = np.array([-1.0, 0.5, 2.0], np.float32)
+    for array in (x, x.astype(">f4")):
+        _, pullback = onp.vjp(relu, array, alpha=0.5)
+        for dy in (np.ones(3, np.float32), np.ones(3, ">f4")):
+            assert same_bits(pullback(dy)[0], np.array([0.5, 1, 1], np.float32))

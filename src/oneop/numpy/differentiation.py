@@ -19,15 +19,15 @@ def vjp(op: Callable[..., Any], /, *inputs: Any, **attrs: Any) -> tuple[Any, Pul
     """Call an op and return `(outputs, pullback)`.
 
     `pullback(*cotangents)` takes an array, or None for zeros, for each output and returns a tuple with the gradient of
-    each input of the op: an array, a list of them for a list, None for one that has no gradient. Raises
-    `GradientNotFoundError` if the library has none.
+    each input of the op: an array, a list of them for a list, None for one that has no gradient. It reads the arrays of
+    the call again: leave them as they are until then. Raises `GradientNotFoundError` if the library has none.
     """
     name = getattr(op, "__name__", None)
     if not isinstance(op, engine().Op) or name is None:
         raise ArgumentError(f"vjp: expected an op of oneop.numpy.load, found {described(op)}")
     tensors, words, counts = engine().bind(name, inputs, attrs)
     outputs = op(*inputs, **attrs)
-    arrays = [np.asarray(tensor) for group in tensors for tensor in group]
+    arrays = [_native(np.asarray(tensor)) for group in tensors for tensor in group]
     specs = tuple(tuple((np.asarray(x).shape, np.asarray(x).dtype.name) for x in group) for group in tensors)
     called = Call(name, specs, words, tuple(counts))
     gradient = Gradient.of(called, [True] * called.num_inputs)
@@ -47,7 +47,7 @@ def _checked(name: str, outputs: Sequence[Any], cotangents: Sequence[Any]) -> li
         raise ArgumentError(f'op "{name}": its pullback takes {len(outputs)} cotangents, found {len(cotangents)}')
     grads = []
     for i, (output, cotangent) in enumerate(zip(outputs, cotangents, strict=True)):
-        grad = np.zeros_like(output) if cotangent is None else np.asarray(cotangent)
+        grad = np.zeros_like(output) if cotangent is None else _native(np.asarray(cotangent))
         if grad.shape != output.shape or grad.dtype != output.dtype:
             raise ArgumentError(
                 f'op "{name}", cotangent {i}: expected {output.dtype.name}{list(output.shape)}, '
@@ -55,6 +55,11 @@ def _checked(name: str, outputs: Sequence[Any], cotangents: Sequence[Any]) -> li
             )
         grads.append(grad)
     return grads
+
+
+def _native(array: Any) -> Any:
+    """Return the array in the byte order of this machine, as inputs are taken."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _by_input(called: Call, grads: Sequence[Any]) -> tuple[Any, ...]:
