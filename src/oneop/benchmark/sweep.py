@@ -142,7 +142,7 @@ def _elements(case: Case) -> int:
 
 
 def _sizes(template: Template, size: int) -> dict[str, int]:
-    rank = max((sum(axis in template.symbols for axis in axes) for axes in template.axes), default=1)
+    rank = max((sum(not axis.isdigit() for axis in axes) for axes in template.axes), default=1)
     side = max(1, round(size ** (1 / max(rank, 1))))
     return dict.fromkeys(template.symbols, side)
 

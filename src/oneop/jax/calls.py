@@ -67,9 +67,9 @@ def function_of(
     def backward(residuals: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
         static, saved = residuals
         grads = [_cotangent(cotangent) for cotangent in cotangents]
-        found = static.gradient.run(saved, static.num_before, grads, _run_step, JAX)
+        results = static.gradient.run(saved, static.num_before, grads, _run_step, JAX)
         axes = _axes_of([grad for grad in grads if grad is not None]) if in_shard_map else frozenset()
-        return tuple(None if grad is None else _varying(grad, axes) for grad in found)
+        return tuple(None if grad is None else _varying(grad, axes) for grad in results)
 
     call.defvjp(forward, backward, symbolic_zeros=not in_shard_map)
     return call  # type: ignore[no-any-return]

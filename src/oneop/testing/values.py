@@ -14,13 +14,27 @@ from dataclasses import dataclass
 import torch
 
 from oneop.testing.kept_values import KeptValues
+from oneop.testing.values_at_edges import EDGES, floats_at_edges, integers_at_edges
 
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded", "reversed")
 #: Of these fills all values are equal.
-_CONSTANTS = {"zeros": 0.0, "equal": 1.5, "lowest": -math.inf}
-FILLS = ("plain", "positive", "special", "full", "large", "tiny", "huge", "extreme", "shifted", "wide", *_CONSTANTS)
+_CONSTANTS = {"zeros": 0.0, "equal": 1.5, "lowest": -math.inf, "highest": math.inf}
+FILLS = (
+    "plain",
+    "positive",
+    "special",
+    "full",
+    "large",
+    "tiny",
+    "huge",
+    "extreme",
+    "shifted",
+    "wide",
+    *EDGES,
+    *_CONSTANTS,
+)
 #: Of these fills an op may refuse the values, and a reference overflow where the op does not.
-UNUSUAL_FILLS = ("large", "tiny", "huge", "extreme", "shifted", "wide")
+UNUSUAL_FILLS = ("large", "tiny", "huge", "extreme", "shifted", "wide", "thresholds", "low", "high")
 #: Of these fills every other value has another magnitude: from, to. Between them are values as in "full".
 _MAGNITUDES = {"large": (8.0, 1000.0), "tiny": (1e-6, 1e-3), "huge": (1e4, 1e12)}
 #: The same for "extreme", by dtype: their squares are beyond the dtype, their quotients and sums are not.
@@ -52,6 +66,7 @@ class TensorCase:
     seed: int = 0
     lane: tuple[int, int] = (0, 1)
     bounds: tuple[float, float] | None = None
+    among: tuple[float, ...] = ()
 
     def make(self, device: str = "cpu") -> torch.Tensor:
         """Return the tensor."""
@@ -63,6 +78,7 @@ class TensorCase:
             seed=self.seed,
             lane=self.lane,
             bounds=self.bounds,
+            among=self.among,
             device=device,
         )
 
@@ -85,6 +101,8 @@ class TensorCase:
             arguments.append(f"lane={self.lane}")
         if self.bounds is not None:
             arguments.append(f"bounds={self.bounds}")
+        if self.among:
+            arguments.append(f"among={self.among}")
         if device != "cpu":
             arguments.append(f"device={device!r}")
         return f"{function}({', '.join(arguments)})"
@@ -99,6 +117,7 @@ def tensor(
     seed: int = 0,
     lane: tuple[int, int] = (0, 1),
     bounds: tuple[float, float] | None = None,
+    among: Sequence[float] = (),
     device: str = "cpu",
 ) -> torch.Tensor:
     """Return a tensor for a check; the same arguments give the same one in every process.
@@ -112,16 +131,19 @@ def tensor(
             mantissa), "large", "tiny", "huge" or "extreme" (every other magnitude is 8 to 1000, 1e-6 to 1e-3, 1e4 to
             1e12, or so large that its square is beyond the dtype; large integers are up to 50,000, huge ones up to
             2^62), "wide" (integers up to 2^40), "shifted" (far from zero, beside which they differ little), "zeros",
-            "equal" or "lowest" (-inf).
+            "equal", "lowest" (-inf) or "highest" (inf); "ties" (quarters and halves, many of them equal), "thresholds"
+            (numbers at which functions change), "low" and "high" (rows far below and above zero) or "masked" (rows of
+            masks and integers that are all 0, and all 1).
         seed: another number, other values.
         lane: (k, n) takes the k-th of n disjoint sets of values, so that several inputs never have one in common.
         bounds: lowest and highest value, in place of those above.
+        among: more numbers for "ties" and "thresholds".
         device: where it is; the values are the same everywhere.
     """
-    shape = tuple(shape)
+    shape, among = tuple(shape), tuple(among)
 
     def values(memory_shape: tuple[int, ...]) -> torch.Tensor:
-        key = (memory_shape, dtype, fill, seed, lane, bounds)
+        key = (memory_shape, dtype, fill, seed, lane, bounds, among)
         if torch._C._len_torch_dispatch_stack():
             return _values(*key).to(device)  # under a mode these are other tensors, such as fake ones
         return _kept.take(key, lambda: _values(*key)).to(device)
@@ -148,9 +170,16 @@ def _values(
     seed: int,
     lane: tuple[int, int],
     bounds: tuple[float, float] | None,
+    among: tuple[float, ...],
 ) -> torch.Tensor:
     count = math.prod(shape)
     generator = torch.Generator().manual_seed(1000 * seed + lane[0])
+    if fill in EDGES and not dtype.is_complex:
+        if not dtype.is_floating_point:
+            return integers_at_edges(fill, shape, dtype, seed=seed, lane=lane, bounds=bounds)
+        if fill != "masked":
+            numbers = floats_at_edges(fill, shape, seed=seed, lane=lane, dtype=dtype, bounds=bounds, among=among)
+            return numbers.to(dtype)
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).to(dtype)
     if not dtype.is_floating_point and not dtype.is_complex:

@@ -37,6 +37,8 @@ _DTYPES = {
 }
 #: Processor time for asking which shapes go together; what was found by then is used.
 _SECONDS = 10.0
+#: The same where nothing was found yet.
+_SECONDS_MORE = 20.0
 _MOST_OPTIONAL = 3  # that are left out and given one by one
 _GUESSES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64)
 
@@ -155,7 +157,7 @@ class _Probe:
             return [Template(tuple(tuple(str(size) for size in shape) for shape in shapes)) for shapes in hinted]
         key = (counts, dtypes, repr(attrs))
         if key not in self.known:
-            if time.process_time() > self.ends and any(self.known.values()):
+            if time.process_time() > self.ends + (0.0 if any(self.known.values()) else _SECONDS_MORE):
                 return []
             self.known[key] = find_templates(
                 self.subject.infer_kind(), len(dtypes), lambda shapes: self.infer(counts, dtypes, shapes, attrs)

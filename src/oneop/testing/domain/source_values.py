@@ -1,4 +1,4 @@
-"""Values that an op's code compares attributes with: strings and integers in its Python functions and C++ sources."""
+"""Values that an op's code compares something with: strings and numbers in its Python functions and C++ sources."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ _ENVIRONMENT = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,})[\"']")
 _QUOTED = re.compile(r"[\"'`]([A-Za-z_][A-Za-z0-9_.-]{0,30})[\"'`]")
 _IS_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
 _BESIDE_ENVIRONMENT = re.compile(r"(?:getenv|environ)(.{0,200})", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.])(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)(?:[fFlL]?)(?![\w.])")
+#: Smaller and larger numbers are no thresholds.
+_LEAST_NUMBER, _LARGEST_NUMBER, _MOST_NUMBERS = 1e-3, 1e4, 32
 _ASKS_ENVIRONMENT = re.compile(r"getenv|environ")
 
 
@@ -45,8 +49,22 @@ def _search(op: OpDef, pattern: re.Pattern[str]) -> Iterable[str]:
             yield from pattern.findall(path.read_text(errors="replace"))
 
 
-def constants_in_code(name: str) -> list[str | int]:
-    """Return strings and integers in the code of an op's Python functions: what it compares attributes with.
+def numbers_in_code(op: OpDef, reference: Callable[..., Any] | None) -> list[float]:
+    """Return sizes of numbers in the code of an op and of its reference, fractions first: it may compare with them."""
+    constants: dict[str | float, None] = {}
+    _collect(reference, constants, set())
+    found = [*constants, *constants_in_code(op.name)]
+    files = dict.fromkeys([op.source.file, *(kernel.source.file for kernel in op.kernels)])
+    for path in (Path(file) for file in files if not file.endswith(".py")):
+        if path.is_file() and path.stat().st_size < 1 << 20:
+            found += [float(text) for text in _NUMBER.findall(_COMMENT.sub("", path.read_text(errors="replace")))]
+    sizes = [abs(float(number)) for number in found if isinstance(number, (int, float)) and abs(number) < 1e300]
+    chosen = dict.fromkeys(size for size in sizes if _LEAST_NUMBER <= size <= _LARGEST_NUMBER)
+    return sorted(chosen, key=lambda number: number == int(number))[:_MOST_NUMBERS]
+
+
+def constants_in_code(name: str) -> list[str | float]:
+    """Return strings and numbers in the code of an op's Python functions: what it compares attributes with.
 
     Kernels may be registered in other files than the op's, and for an op of C++.
     """
@@ -58,7 +76,7 @@ def constants_in_code(name: str) -> list[str | int]:
         functions += [rule.function for rule in (definition.infer, definition.check) if rule is not None]
         functions += [definition.sbp] if definition.sbp is not None else []
     functions += [kernel.fields.get("function") for page in pages_of(name) for kernel in page.kernels]
-    constants: dict[str | int, None] = {}
+    constants: dict[str | float, None] = {}
     for function in functions:
         _collect(function, constants, set())
     return list(constants)
@@ -69,11 +87,11 @@ def words_of_reference(function: Callable[..., Any]) -> list[str]:
 
     Functions of torch are written in C++, so their texts alone say which words they know.
     """
-    constants: dict[str | int, None] = {}
+    constants: dict[str | float, None] = {}
     _collect(function, constants, set())
     words = [constant for constant in constants if isinstance(constant, str)]
     for called in (function, *_functions_called(function)):
-        called_constants: dict[str | int, None] = {}
+        called_constants: dict[str | float, None] = {}
         _collect(called, called_constants, set())
         words += [word for word in called_constants if isinstance(word, str)]
         words += _QUOTED.findall(getattr(called, "__doc__", None) or "")
@@ -100,7 +118,7 @@ def _functions_called(function: Callable[..., Any]) -> list[Any]:
     return functions
 
 
-def _collect(function: Any, constants: dict[str | int, None], seen: set[int]) -> None:
+def _collect(function: Any, constants: dict[str | float, None], seen: set[int]) -> None:
     if id(function) in seen or function is None:
         return
     seen.add(id(function))
@@ -116,12 +134,16 @@ def _collect(function: Any, constants: dict[str | int, None], seen: set[int]) ->
                 _collect(content, constants, seen)
             elif isinstance(content, Mapping):
                 constants.update((key, None) for key in content if isinstance(key, str))
+            elif isinstance(content, (int, float)):
+                constants[content] = None
+        in_module = getattr(function, "__globals__", {})
+        constants.update((in_module[name], None) for name in code.co_names if _is_number(in_module.get(name)))
     for inner in ("func", "__wrapped__", "function"):
         if getattr(function, inner, None) is not None:
             _collect(getattr(function, inner), constants, seen)
 
 
-def _collect_code(code: CodeType, constants: dict[str | int, None]) -> None:
+def _collect_code(code: CodeType, constants: dict[str | float, None]) -> None:
     for constant in code.co_consts:
         if _is_value(constant):
             constants[constant] = None
@@ -134,4 +156,8 @@ def _collect_code(code: CodeType, constants: dict[str | int, None]) -> None:
 def _is_value(constant: Any) -> bool:
     if isinstance(constant, str):
         return len(constant) < 40
-    return isinstance(constant, int) and not isinstance(constant, bool)
+    return _is_number(constant)
+
+
+def _is_number(constant: Any) -> bool:
+    return isinstance(constant, (int, float)) and not isinstance(constant, bool)

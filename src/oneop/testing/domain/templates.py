@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 Shape = tuple[int, ...]
 #: Shapes of the results for shapes of the inputs, or None where inference refuses.
@@ -21,41 +22,72 @@ _SECONDS = 2.0
 _MOST = 24
 _SEARCHED_AXES, _CUBE_AXES, _MOST_CUBES = 6, 12, 4  # of three inputs and more
 _SIZES = dict(zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=True))
+_ODD_SIZES = {**_SIZES, "a": 31}
 
 
 @dataclass(frozen=True)
 class Template:
-    """The axes of each input tensor. An axis that is a number is always of that size, others a multiple of `step`."""
+    """The axes of each input tensor: numbers, which are their size, or letters. `dd` is twice as long as `d`."""
 
     axes: tuple[tuple[str, ...], ...]
-    step: int = 1
 
     @property
     def symbols(self) -> list[str]:
-        """The axes whose size is open."""
-        return sorted({axis for axes in self.axes for axis in axes if not axis.isdigit()})
+        """The letters, whose sizes are open."""
+        return sorted({axis[0] for axes in self.axes for axis in axes if not axis.isdigit()})
 
     def shapes(self, sizes: Mapping[str, int]) -> list[Shape]:
         """Return the shapes for these sizes."""
-        return [tuple(int(axis) if axis.isdigit() else self.step * sizes[axis] for axis in axes) for axes in self.axes]
+        return [
+            tuple(int(axis) if axis.isdigit() else len(axis) * sizes[axis[0]] for axis in axes) for axes in self.axes
+        ]
 
 
 def find_templates(kind: str, count: int, infer: Infer) -> list[Template]:
     """Return the templates of an op with `count` input tensors; `kind` is that of its inference.
 
-    Where inference takes none, it may want even sizes: that is tried next.
+    Where inference takes some for even sizes only, or none, such sizes are tried too, and then last axes of which some
+    are half as long as others.
     """
     if count == 0:
         return [Template(())]
     templates = _find(kind, count, infer)
-    if any(template.symbols for template in templates):
+    odd = [template for template in templates if template.symbols and infer(template.shapes(_ODD_SIZES)) is not None]
+    if odd and len(odd) == sum(bool(template.symbols) for template in templates):
         return templates
 
     def infer_halves(shapes: Sequence[Shape]) -> Sequence[Shape] | None:
         results = infer([tuple(2 * size for size in shape) for shape in shapes])
         return None if results is None else [tuple(size // 2 for size in result) for result in results]
 
-    return templates + [replace(template, step=2) for template in _find(kind, count, infer_halves) if template.symbols]
+    even = [
+        _with_odd_axes(template, infer)
+        for template in _find(kind, count, infer_halves)
+        if template.symbols and not any(_is_special_case(template, other) for other in odd)
+    ]
+    # What was taken as its axes were 2 by chance is no template of its own.
+    kept = [
+        template
+        for template in templates
+        if template in odd or not any(_is_special_case(template, _undoubled(other)) for other in even)
+    ]
+    found = kept + even
+    if any(template.symbols for template in found):
+        return found
+    return found + list(_from_uneven_axes(count, infer))
+
+
+def _with_odd_axes(template: Template, infer: Infer) -> Template:
+    """Return a template of which the axes are even that inference takes no odd ones of."""
+    even = {symbol: 2 * _SIZES[symbol] for symbol in template.symbols}
+    needed = {
+        symbol for symbol in template.symbols if infer(template.shapes({**even, symbol: _ODD_SIZES[symbol]})) is None
+    }
+    return Template(tuple(tuple(2 * axis if axis in needed else axis for axis in axes) for axes in template.axes))
+
+
+def _undoubled(template: Template) -> Template:
+    return Template(tuple(tuple(axis if axis.isdigit() else axis[0] for axis in axes) for axes in template.axes))
 
 
 def _find(kind: str, count: int, infer: Infer) -> list[Template]:
@@ -75,7 +107,8 @@ def _find(kind: str, count: int, infer: Infer) -> list[Template]:
     if len(same) >= 4 and all(_results_are_alike(template, infer) for template in same):
         both = [template for template in _broadcasts(count) if _broadcasts_really(template, infer)]
         return same + both
-    return [*list(_search(count, infer)), *_from_cubes(count, infer), *same][:_MOST]
+    cubes = _from_cubes(count, infer) if count >= 3 else ()
+    return [*list(_search(count, infer)), *cubes, *same][:_MOST]
 
 
 def _ask(template: Template, infer: Infer) -> tuple[list[Shape], Sequence[Shape] | None]:
@@ -151,15 +184,15 @@ def _search(count: int, infer: Infer) -> Iterator[Template]:
                 return
 
 
-def _from_cubes(count: int, infer: Infer) -> Iterator[Template]:
-    """Yield templates of more axes than `_search` tries, such as the three inputs of an attention.
+def _from_cubes(count: int, infer: Infer, least: int = _SEARCHED_AXES + 1) -> Iterator[Template]:
+    """Yield templates of `least` axes and more than `_search` tries, such as the three inputs of an attention.
 
     Where inference takes inputs whose axes are all of one size, it is asked which of them must be changed together.
     """
     ends = time.process_time() + _SECONDS
     num_templates = 0
-    for ranks in sorted(itertools.product(range(5), repeat=count), key=sum) if 3 <= count <= 5 else ():
-        if not _SEARCHED_AXES < sum(ranks) <= _CUBE_AXES or infer([(4,) * rank for rank in ranks]) is None:
+    for ranks in sorted(itertools.product(range(5), repeat=count), key=sum) if count <= 5 else ():
+        if not least <= sum(ranks) <= _CUBE_AXES or infer([(4,) * rank for rank in ranks]) is None:
             continue
         template = _loosened(ranks, infer, ends)
         results = None if template is None else _ask(template, infer)[1]
@@ -167,6 +200,35 @@ def _from_cubes(count: int, infer: Infer) -> Iterator[Template]:
             num_templates += 1
             yield template
         if num_templates >= _MOST_CUBES or time.process_time() > ends:
+            return
+
+
+#: Where inputs after the first may have axes of size 1, as angles that are shared by batches and heads.
+_ONES = ((), (0,), (0, 1), (0, 2), (1,), (2,))
+
+
+def _from_uneven_axes(count: int, infer: Infer) -> Iterator[Template]:
+    """Yield templates in which inputs have axes of size 1, or last axes twice as long as those of others.
+
+    These are looked for where nothing else is taken, as in turns of pairs by angles.
+    """
+    ends = time.process_time() + _SECONDS
+    subsets = [doubled for r in range(count + 1) for doubled in itertools.combinations(range(count), r)]
+    for ones, doubled in itertools.product(_ONES, subsets) if count > 1 else ():
+
+        def changed(axes: Sequence[Any], place: int, one: Any, ones: Any = ones, doubled: Any = doubled) -> list[Any]:
+            made = [*axes[:-1], 2 * axes[-1]] if place in doubled and axes else list(axes)
+            for position in ones if place else ():
+                made.insert(position, one)
+            return made
+
+        def infer_changed(shapes: Sequence[Shape], changed: Any = changed) -> Sequence[Shape] | None:
+            return infer([tuple(changed(shape, place, 1)) for place, shape in enumerate(shapes)])
+
+        found = list(_from_cubes(count, infer_changed, least=1))
+        for template in found:
+            yield Template(tuple(tuple(changed(axes, place, "1")) for place, axes in enumerate(template.axes)))
+        if found or time.process_time() > ends:
             return
 
 
@@ -211,7 +273,7 @@ def _is_believed(template: Template, results: Sequence[Shape], *, insisted: bool
     if len(template.axes) == 1:
         return True
     result_sizes = {size for result in results for size in result}
-    hidden = [symbol for symbol in template.symbols if _SIZES[symbol] not in result_sizes]
+    hidden = [symbol for symbol in template.symbols if not {_SIZES[symbol], 2 * _SIZES[symbol]} & result_sizes]
     owners = {symbol: [i for i, axes in enumerate(template.axes) if symbol in axes] for symbol in template.symbols}
     lone = {owners[symbol][0] for symbol in hidden if len(owners[symbol]) == 1}
     return not lone or (insisted and len(lone) == 1 and _is_linked(list(owners.values()), len(template.axes)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -15,6 +16,8 @@ from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, assert_same_kind, describe, difference, largest_value
 from oneop.testing.explore import Broken, NotForThis, ReferenceRefuses, first_lines
 from oneop.testing.families.context import Context, skipped, template_cases, together
+from oneop.testing.families.edges import is_exact, with_inexact_numbers_moved
+from oneop.testing.jumps import ATTRIBUTE_FACTORS, sharpened
 from oneop.testing.report import FAILED, PASSED, Failure, Outcome
 from oneop.testing.values import UNUSUAL_FILLS
 
@@ -67,8 +70,11 @@ def results_of_kernel(case: Case, index: int, tensors: Sequence[torch.Tensor]) -
     return list(run.run(outputs, tmp)) + case.changed(arguments)
 
 
-def kernels_agree(context: Context, case: Case) -> None:
-    """Compare all kernels that take the call, and the widest dtype. Raises `Broken`, or `NotForThis` if it is alone."""
+def kernels_agree(context: Context, case: Case, *, is_judged: bool = False) -> None:
+    """Compare all kernels that take the call, and the widest dtype. Raises `Broken`, or `NotForThis` if it is alone.
+
+    With `is_judged`, the reference has found the result right: it knows better than a wider dtype what roundings do.
+    """
     subject, hints = context.subject, context.subject.hints
     if subject.is_random or "kernels" in context.failed:
         raise NotForThis  # each kernel draws numbers of its own, or the failure is known
@@ -93,7 +99,7 @@ def kernels_agree(context: Context, case: Case) -> None:
             scale=largest_value(tensors),
         )
         compared += 1
-    wider = _wider(context, case, tensors)
+    wider = None if is_judged else _wider(context, case, tensors)
     if by_kernel and wider is not None:
         dtype = str(tensors[0].dtype).removeprefix("torch.")
         what = f"the {by_kernel[0][0]} on {dtype} differs from {str(wider).removeprefix('torch.')}"
@@ -137,31 +143,72 @@ def reference_agrees(context: Context, case: Case) -> None:
     tensors = case.make()
     is_low = any(tensor.dtype in LOW for tensor in tensors)
     what = "the result differs from the reference"
-    try:
-        own = call_reference(case, [tensor.clone() for tensor in tensors])
-    except Exception as error:
-        if not is_low:
-            case.run(tensors)  # which may be refused too
-            raise ReferenceRefuses(f"{type(error).__name__}: {first_lines(error, 1)}") from None
-        own = None  # torch lacks many ops for these dtypes on the CPU
-    if hints.rtol is not None or hints.atol is not None:
-        expected = call_reference(case, [widened(t) if t.dtype in LOW else t.clone() for t in tensors])
+    own = None
+    if is_low:  # torch lacks many ops for these dtypes on the CPU
+        with contextlib.suppress(Exception):
+            own = call_reference(case, [tensor.clone() for tensor in tensors])
+    else:
+        own = _taken(case, lambda: call_reference(case, [tensor.clone() for tensor in tensors]))
+    by_author = hints.rtol is not None or hints.atol is not None
+    if by_author and not is_exact(case):
+        wide = [widened(tensor) if tensor.dtype in LOW else tensor.clone() for tensor in tensors]
+        expected = _taken(case, lambda: call_reference(case, wide))
         assert_within_tolerance(context, what, expected, case.run(tensors), tensors, check_dtype=not is_low)
         return
+    length = reduction_length(context, case)
     try:
-        bounds = bounds_of(
-            lambda inputs: call_reference(case, inputs), tensors, own, length=reduction_length(context, case)
-        )
-    except Exception:
+        bounds = bounds_of(lambda inputs: call_reference(case, inputs), tensors, own, length=length)
+    except Exception as error:
         if own is None:
-            raise
+            raise _refusal(case, error) from None
         assert_within_tolerance(context, what, own, case.run(tensors), tensors, check_dtype=not is_low)
         return
+    if is_exact(case):
+        moved = {by: with_inexact_numbers_moved(case, by) for by in ATTRIBUTE_FACTORS}
+        bounds = sharpened(bounds, lambda inputs, by: call_reference(moved[by], inputs), tensors, own)
+    if by_author:
+        bounds = [_relaxed(bound, hints.rtol or 0.0, hints.atol or 0.0) for bound in bounds]
     results = case.run(case.make())
+    if _is_of_nothing(tensors, [bound.expected for bound in bounds], results):
+        raise ReferenceRefuses("it has no result for an input without elements")
     if own is not None and not is_low:
         assert_same_kind(own, results, what, context.output_names())
     is_large = any(recipe.fill in UNUSUAL_FILLS for recipe in case.tensors)
     assert_accurate(context, what, bounds, results, tensors, finite_only=is_large)
+
+
+def _taken(case: Case, call: Callable[[], list[torch.Tensor]]) -> list[torch.Tensor]:
+    """Return the results of the reference. Raises `ReferenceRefuses` for a call that the op takes and it does not."""
+    try:
+        return call()
+    except Exception as error:
+        raise _refusal(case, error) from None
+
+
+def _refusal(case: Case, error: Exception) -> ReferenceRefuses:
+    case.run(case.make())  # which may be refused too
+    return ReferenceRefuses(f"{type(error).__name__}: {first_lines(error, 1)}")
+
+
+def _relaxed(bound: Bound, rtol: float, atol: float) -> Bound:
+    """Return a bound that allows at least what the author does."""
+    if bound.limit is None:
+        return bound
+    sizes = bound.expected.abs().double().nan_to_num(0.0, 0.0, 0.0)
+    return replace(bound, limit=torch.maximum(bound.limit, rtol * sizes + atol))
+
+
+def _is_of_nothing(
+    tensors: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
+) -> bool:
+    """Tell whether an input and what the reference gives have no elements, where the op has results of some.
+
+    So torch's convolutions do without channels, where a sum of nothing would be zeros: they have no rule for it.
+    """
+    if all(tensor.numel() for tensor in tensors):
+        return False
+    pairs = zip(expected, results, strict=False)
+    return any(result.numel() and not other.numel() and other.ndim == result.ndim for other, result in pairs)
 
 
 def assert_within_tolerance(

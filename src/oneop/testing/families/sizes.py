@@ -184,6 +184,6 @@ def _of_size(choice: Choice, elements: int) -> list[list[Shape]]:
     template = _least_axes(choice)
     if template is None:
         return []
-    rank = max(sum(axis in template.symbols for axis in axes) for axes in template.axes)
+    rank = max(sum(not axis.isdigit() for axis in axes) for axes in template.axes)
     side = max(2, math.ceil(elements ** (1 / max(rank, len(template.symbols) if len(template.axes) > 1 else 1, 1))))
     return [template.shapes(dict.fromkeys(template.symbols, side + 1))]

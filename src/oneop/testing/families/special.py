@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -31,10 +32,20 @@ def special_values(context: Context) -> Outcome:
 
     outcome = context.explore("special values", Restriction(fills=("special",), sizes=(5, 1, 8, 17)), holds)
     if context.subject.hints.reference is not None and outcome.status == PASSED:
-        equal = [case.like(fill=fill) for case in usual_cases(context, (5,)) for fill in ("zeros", "equal", "lowest")]
+        usual = usual_cases(context, (5,))
+        equal = [case.like(fill=fill) for case in usual for fill in ("zeros", "equal", "lowest", "highest")]
+        equal += [other for case in usual for other in _with_one_of_infinities(case)]
         more = context.run("special values", equal, lambda case: _floats_agree(context, case))
         return more if more.failure else replace(outcome, cases=outcome.cases + more.cases)
     return outcome if outcome.cases or outcome.failure else skipped("special values", "nothing to compare with")
+
+
+def _with_one_of_infinities(case: Case) -> Iterator[Case]:
+    """Yield calls with -inf everywhere in one input: a mask that is added hides all of a row."""
+    places = [place for place, recipe in enumerate(case.tensors) if recipe.dtype.is_floating_point]
+    for place in places if len(places) > 1 else ():
+        tensors = [replace(recipe, fill="lowest") if i == place else recipe for i, recipe in enumerate(case.tensors)]
+        yield replace(case, tensors=tuple(tensors))
 
 
 def _floats_agree(context: Context, case: Case) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +12,8 @@ from oneop.testing.case import Case, inferred_shapes, is_taken, make_case
 from oneop.testing.domain.probe import DEFAULT, Choice, usual_attrs
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.agreement import kernels_agree, reference_agrees
-from oneop.testing.families.context import Context, skipped
+from oneop.testing.families.context import Context, skipped, together
+from oneop.testing.families.edges import cases_at_edges, is_exact
 from oneop.testing.memory.isolation import first_death
 from oneop.testing.report import Outcome
 from oneop.testing.values import UNUSUAL_FILLS
@@ -31,21 +31,30 @@ def values(context: Context) -> Outcome:
 
     def holds(case: Case) -> None:
         _refusing(case, lambda: _assert_meant(case))
-        comparisons: list[Callable[[], None]] = [lambda: _has_all_bits(case)]
+        is_judged = False
+        compared = _compared(case, lambda: _has_all_bits(case))
         if context.subject.hints.reference is not None:
-            comparisons.append(lambda: reference_agrees(context, case))
-        if not _has_fill(case, "extreme"):  # whose results say nothing without a judge of where they overflow
-            comparisons.append(lambda: kernels_agree(context, case))
-        compared = 0
-        for compare in comparisons:
-            with contextlib.suppress(NotForThis):
-                _refusing(case, compare)
-                compared += 1
-        if not compared:
+            is_judged = _compared(case, lambda: reference_agrees(context, case))
+        # Results of "extreme" say nothing without a judge of where they overflow; those at jumps, of where they hang on
+        # roundings.
+        if not _has_fill(case, "extreme") and not is_exact(case):
+            compared |= _compared(case, lambda: kernels_agree(context, case, is_judged=is_judged))
+        if not (compared or is_judged):
             raise NotForThis
 
     outcome = context.run("values", cases, holds)
+    if outcome.failure is None and context.repeat is None:
+        outcome = together(outcome, context.run("values", cases_at_edges(context), holds))
     return outcome if outcome.cases or outcome.failure else skipped("values", "nothing to compare with")
+
+
+def _compared(case: Case, compare: Callable[[], None]) -> bool:
+    """Compare, and tell whether there was something to compare."""
+    try:
+        _refusing(case, compare)
+    except NotForThis:
+        return False
+    return True
 
 
 def _refusing(case: Case, compare: Callable[[], None]) -> None:
