@@ -296,6 +296,28 @@ def test_ops_as_functions(tmp_path):
     assert same_bits(theirs(X, [None, X, None]), X + 2 * X)
 
 
+EXPECT = """
+#include <stdexcept>
+#include "oneop/op.h"
+OP("hosts_onnx_expect(Tensor x) -> ()").infer([](oneop::Infer&) {}).kernel<float>([](auto x) {
+  if (x[0] < 0) throw std::runtime_error("a negative number");
+}).no_grad();
+"""
+
+
+def test_an_op_that_gives_nothing_is_called_for_what_it_does(tmp_path):
+    from oneop._build.library import build
+
+    (tmp_path / "expect.cpp").write_text(EXPECT)
+    expect = OnnxOp(build("hosts_onnx_expect", [tmp_path / "expect.cpp"]), "hosts_onnx_expect")
+    assert expect(np.abs(X)) == ()
+    with pytest.raises(Exception, match=r'op "hosts_onnx_expect", kernel at .*: a negative number'):
+        expect(X)
+    changes = OnnxOp(library("op_h"), "oph_add_")
+    with pytest.raises(Exception, match='op "oph_add_" changes its input "x", and tensors of ONNX do not'):
+        changes(X, X)
+
+
 def test_an_onnx_runtime_that_is_too_old():
     import ctypes
 

@@ -25,7 +25,10 @@ def node_model(
     attributes: dict[str, Encoded],
     shapes: Sequence[Sequence[Any]] | None = None,
 ) -> Any:
-    """Return a model of one node, x0, x1, ... to y0, y1, ... `shapes`: those of the inputs that the model tells."""
+    """Return a model of one node, x0, x1, ... to y0, y1, ... `shapes`: those of the inputs that the model tells.
+
+    ONNX Runtime runs no model without outputs: where the node has none, there is one of x0, as it is.
+    """
     from onnx import helper
 
     names = [f"x{i}" for i in range(len(inputs))]
@@ -34,14 +37,19 @@ def node_model(
     def told(name: str, dtype: str, shape: Sequence[Any] | None) -> Any:
         return helper.make_value_info(name, helper.make_tensor_type_proto(DTYPES[dtype], shape))
 
+    outputs = [told(name, dtype, None) for name, dtype in zip(made, output_dtypes, strict=True)]
+    nodes = [helper.make_node(op, names, made, domain=DOMAIN, **attributes)]
+    if not made and inputs:
+        nodes.append(helper.make_node("Identity", ["x0"], ["as_it_is"]))
+        outputs.append(told("as_it_is", inputs[0].dtype.name, None))
     graph = helper.make_graph(
-        [helper.make_node(op, names, made, domain=DOMAIN, **attributes)],
+        nodes,
         "call",
         [
             told(name, x.dtype.name, shape)
             for name, x, shape in zip(names, inputs, shapes or [x.shape for x in inputs], strict=True)
         ],
-        [told(name, dtype, None) for name, dtype in zip(made, output_dtypes, strict=True)],
+        outputs,
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
@@ -51,7 +59,8 @@ def run_model(session: Any, inputs: Sequence[Any], output_dtypes: Sequence[str])
     """Run such a model."""
     feeds = {f"x{i}": _value(x) for i, x in enumerate(inputs)}
     values = session.run_with_ort_values(None, feeds)
-    return [_array(value, dtype) for value, dtype in zip(values, output_dtypes, strict=True)]
+    named = values[: len(output_dtypes)]
+    return [_array(value, dtype) for value, dtype in zip(named, output_dtypes, strict=True)]
 
 
 def is_taken(dtype: str) -> bool:
