@@ -22,7 +22,7 @@ class KeptValues:
         self._lock = threading.Lock()
 
     def take(self, key: Hashable, make: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """Return the tensor of this key, which `make` makes the first time; a copy, as nobody may change what is kept."""
+        """Return the tensor of this key, which `make` makes the first time: a copy, as what is kept stays."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None:

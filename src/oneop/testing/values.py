@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
+from oneop.testing.edges.numbers import EDGES, floats_at_edges, integers_at_edges
 from oneop.testing.kept_values import KeptValues
-from oneop.testing.values_at_edges import EDGES, floats_at_edges, integers_at_edges
 
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded", "reversed")
 #: Of these fills all values are equal.

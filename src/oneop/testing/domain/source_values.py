@@ -53,12 +53,12 @@ def numbers_in_code(op: OpDef, reference: Callable[..., Any] | None) -> list[flo
     """Return sizes of numbers in the code of an op and of its reference, fractions first: it may compare with them."""
     constants: dict[str | float, None] = {}
     _collect(reference, constants, set())
-    found = [*constants, *constants_in_code(op.name)]
+    numbers = [*constants, *constants_in_code(op.name)]
     files = dict.fromkeys([op.source.file, *(kernel.source.file for kernel in op.kernels)])
     for path in (Path(file) for file in files if not file.endswith(".py")):
         if path.is_file() and path.stat().st_size < 1 << 20:
-            found += [float(text) for text in _NUMBER.findall(_COMMENT.sub("", path.read_text(errors="replace")))]
-    sizes = [abs(float(number)) for number in found if isinstance(number, (int, float)) and abs(number) < 1e300]
+            numbers += [float(text) for text in _NUMBER.findall(_COMMENT.sub("", path.read_text(errors="replace")))]
+    sizes = [abs(float(number)) for number in numbers if isinstance(number, (int, float)) and abs(number) < 1e300]
     chosen = dict.fromkeys(size for size in sizes if _LEAST_NUMBER <= size <= _LARGEST_NUMBER)
     return sorted(chosen, key=lambda number: number == int(number))[:_MOST_NUMBERS]
 

@@ -71,10 +71,10 @@ def find_templates(kind: str, count: int, infer: Infer) -> list[Template]:
         for template in templates
         if template in odd or not any(_is_special_case(template, _undoubled(other)) for other in even)
     ]
-    found = kept + even
-    if any(template.symbols for template in found):
-        return found
-    return found + list(_from_uneven_axes(count, infer))
+    all_kept = kept + even
+    if any(template.symbols for template in all_kept):
+        return all_kept
+    return all_kept + list(_from_uneven_axes(count, infer))
 
 
 def _with_odd_axes(template: Template, infer: Infer) -> Template:
@@ -216,19 +216,19 @@ def _from_uneven_axes(count: int, infer: Infer) -> Iterator[Template]:
     subsets = [doubled for r in range(count + 1) for doubled in itertools.combinations(range(count), r)]
     for ones, doubled in itertools.product(_ONES, subsets) if count > 1 else ():
 
-        def changed(axes: Sequence[Any], place: int, one: Any, ones: Any = ones, doubled: Any = doubled) -> list[Any]:
-            made = [*axes[:-1], 2 * axes[-1]] if place in doubled and axes else list(axes)
+        def changed(axes: Sequence[Any], place: int, unit: Any, ones: Any = ones, doubled: Any = doubled) -> list[Any]:
+            changed_axes = [*axes[:-1], 2 * axes[-1]] if place in doubled and axes else list(axes)
             for position in ones if place else ():
-                made.insert(position, one)
-            return made
+                changed_axes.insert(position, unit)
+            return changed_axes
 
         def infer_changed(shapes: Sequence[Shape], changed: Any = changed) -> Sequence[Shape] | None:
             return infer([tuple(changed(shape, place, 1)) for place, shape in enumerate(shapes)])
 
-        found = list(_from_cubes(count, infer_changed, least=1))
-        for template in found:
+        cubes = list(_from_cubes(count, infer_changed, least=1))
+        for template in cubes:
             yield Template(tuple(tuple(changed(axes, place, "1")) for place, axes in enumerate(template.axes)))
-        if found or time.process_time() > ends:
+        if cubes or time.process_time() > ends:
             return
 
 

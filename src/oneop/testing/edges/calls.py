@@ -12,8 +12,8 @@ from oneop.testing.case import Case, is_taken, make_case
 from oneop.testing.domain.probe import DEFAULT, Choice, usual_attrs
 from oneop.testing.domain.source_values import numbers_in_code
 from oneop.testing.domain.templates import Template
+from oneop.testing.edges.numbers import EXACT_EDGES
 from oneop.testing.families.context import Context
-from oneop.testing.values_at_edges import EXACT_EDGES
 
 #: Sizes of axes by the number of those that are open: enough elements for all thresholds, few enough for an attention.
 _SIZES = {0: (), 1: (193,), 2: (11, 33), 3: (5, 17, 3)}
@@ -123,8 +123,8 @@ def with_inexact_numbers_moved(case: Case, factor: float) -> Case:
     inputs = case.group(case.make())
     values = case.subject.torch_args(inputs, case.attributes)[len(inputs) :]
     moved = {attr.name: _times(value, factor) for attr, value in zip(case.subject.op.attrs, values, strict=False)}
-    given = {attr.name: value for attr, value in zip(case.subject.op.attrs, values, strict=False)}
-    changed = {name: value for name, value in moved.items() if value != given[name]}
+    by_name = {attr.name: value for attr, value in zip(case.subject.op.attrs, values, strict=False)}
+    changed = {name: value for name, value in moved.items() if value != by_name[name]}
     return replace(case, attrs=tuple({**case.attributes, **changed}.items()))
 
 

@@ -13,12 +13,11 @@ from dataclasses import replace
 import torch
 
 from oneop.testing.accuracy import FLOOR, OWN, SPREAD, Bound, widened, working_dtype
-from oneop.testing.explore import NotForThis
-from oneop.testing.roundings import Roundings
+from oneop.testing.edges.roundings import CHOICE, Roundings
 
 #: A nudge so small moves a result by this part of it at a jump alone.
 _NUDGE, _LEAST, _JUMP = 1e-13, 1e-30, 1e-6
-_RUNS = 4
+_RUNS, _CHOICES = 4, 3
 #: By how much attributes are off that a float may hold in place of a double.
 ATTRIBUTE_FACTORS = (1.0, 1 + 2.0**-22, 1 - 2.0**-22)
 Results = Sequence[torch.Tensor]
@@ -34,9 +33,6 @@ def sharpened(bounds: Sequence[Bound], reference: Reference, tensors: Results, o
         reference: the reference.
         tensors: the inputs, in the dtype under test.
         own: its results for them as they are, where it has some: it decides for itself what its roundings leave open.
-
-    Raises:
-        NotForThis: the reference makes a choice that torch leaves open.
     """
     exact = [widened(tensor) for tensor in tensors]
     dtype = working_dtype(tensors)
@@ -51,30 +47,61 @@ def sharpened(bounds: Sequence[Bound], reference: Reference, tensors: Results, o
         rounded += [reference([tensor.clone() for tensor in exact], by) for by in ATTRIBUTE_FACTORS[1:]]
         if dtype == torch.float64 and all(torch.equal(tensor.float().double(), tensor) for tensor in _floats(exact)):
             rounded.append(reference([t.float() if t.is_floating_point() else t for t in exact], 1.0))
-    except NotForThis:
-        raise
     except Exception:
-        return list(bounds)  # it is no function of torch's ops alone
+        return list(bounds)  # it makes choices that torch leaves open, or is no function of torch's ops alone
     if any(len(results) != len(bounds) for results in (*rounded, *beside)):
         return list(bounds)
-    made = []
+    sharp = []
     for place, bound in enumerate(bounds):
         reference_own = own[place] if own is not None and len(own) == len(bounds) else None
         near, far = ([results[place] for results in runs] for runs in (beside, rounded))
-        made.append(_sharpened(bound, near, far, reference_own, dtype))
-    return made
+        sharp.append(_sharpened(bound, near, far, reference_own, dtype))
+    return sharp
 
 
 def _floats(tensors: Results) -> list[torch.Tensor]:
     return [tensor for tensor in tensors if tensor.is_floating_point()]
 
 
+def left_open(reference: Reference, tensors: Results) -> list[bool]:
+    """Tell which results hang on what torch leaves open: which of equal numbers it takes, or an integer overflow."""
+    exact = [widened(tensor) for tensor in tensors]
+    dtype = working_dtype(tensors) or torch.float64
+    runs: list[list[torch.Tensor]] = []
+    is_blurred = not all(tensor.is_floating_point() for tensor in tensors)  # integers cannot be made different
+    try:
+        for number in range(_CHOICES + 1):
+            with torch.no_grad(), Roundings(dtype, number, choices_only=number > 0) as roundings:
+                runs.append(list(reference([tensor.clone() for tensor in exact], 1.0)))
+            if roundings.overflows:
+                return [True] * len(runs[0])
+            if not roundings.chooses:
+                return [False] * len(runs[0])
+            is_blurred |= roundings.chooses_infinities
+    except Exception:
+        return []
+    return [
+        any(_differ(result, run[place]) for run in runs[1:]) or (is_blurred and not result.is_floating_point())
+        for place, result in enumerate(runs[0])
+    ]
+
+
+def _differ(result: torch.Tensor, other: torch.Tensor) -> bool:
+    if not result.is_floating_point():
+        return not torch.equal(result, other)
+    return not bool(torch.allclose(result, other, rtol=1e3 * CHOICE, atol=1e3 * CHOICE, equal_nan=True))
+
+
 def _rounded_run(reference: Reference, exact: Results, dtype: torch.dtype, number: int) -> Results:
     with torch.no_grad(), Roundings(dtype, number) as roundings:
         results = list(reference([tensor.clone() for tensor in exact], 1.0))
-    if roundings.is_open:
-        raise NotForThis
+    if roundings.chooses or roundings.overflows:
+        raise _Open
     return results
+
+
+class _Open(Exception):
+    """Torch says of no choice which it is, so results are not known to the last step."""
 
 
 def _moved(tensor: torch.Tensor, number: int, place: int) -> torch.Tensor:
@@ -117,7 +144,7 @@ def _sizes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _any(flags: Results, like: torch.Tensor) -> torch.Tensor:
-    found = torch.zeros_like(like, dtype=torch.bool)
+    any_flag = torch.zeros_like(like, dtype=torch.bool)
     for flag in flags:
-        found |= flag
-    return found
+        any_flag |= flag
+    return any_flag

@@ -33,43 +33,54 @@ _ARITHMETIC = frozenset(
 )
 #: Whose terms may be far larger than the result.
 _SUMS = frozenset("sum mm bmm dot mv cumsum mean".split())
+#: By so much are equal numbers made different, in units of their size.
+CHOICE = 1e-12
 #: Torch does not say which of equal numbers they take.
 _CHOOSING = frozenset("topk sort kthvalue median nanmedian mode argsort".split())
 
 
 class Roundings(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Meanwhile the results of torch's ops are off by roundings of a dtype; others for another number, none for 0."""
+    """Meanwhile the results of torch's ops are off by roundings of a dtype; others for another number, none for 0.
 
-    def __init__(self, dtype: torch.dtype, number: int) -> None:
+    With `choices_only` torch takes others of equal numbers where it does not say which, and nothing else is off.
+    """
+
+    def __init__(self, dtype: torch.dtype, number: int, *, choices_only: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.dtype, self.number = dtype, number
-        self.is_open = False  # whether a result is one of several that torch may give
+        self.dtype, self.number, self.choices_only = dtype, number, choices_only
+        self.chooses = False  # whether torch took one of equal numbers
+        self.chooses_infinities = False  # which cannot be made different
+        self.overflows = False  # whether a number became an integer that does not hold it
         self._generator = torch.Generator().manual_seed(number)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Call the op, and nudge its floating results that are not exact."""
-        given = dict(kwargs or {})
+        options = dict(kwargs or {})
         name = func._schema.name.rpartition("::")[2].rstrip("_")
-        if name in _CHOOSING and given.get("stable") is not True and _has_equals(func, args, given):
-            self.is_open = True
-        if name == "_to_copy" and not _fits(args[0], given.get("dtype")):
-            self.is_open = True
-        if self.number == 0 or name in _EXACT or func.is_view:
-            return func(*args, **given)
-        terms = func(*_sizes(args), **given) if name in _SUMS and not func._schema.is_mutable else None
-        results = func(*args, **given)
+        if name in _CHOOSING and options.get("stable") is not True and _has_equals(func, args, options):
+            self.chooses = True
+            self.chooses_infinities |= not bool(args[0].isfinite().all())
+            if self.choices_only and args[0].is_floating_point():
+                noise = torch.rand(args[0].shape, generator=self._generator, dtype=torch.float64).to(args[0])
+                args = (args[0] + CHOICE * (args[0].abs() + 1) * noise, *args[1:])
+        self.overflows |= name == "_to_copy" and not _fits(args[0], options.get("dtype"))
+        if self.number == 0 or self.choices_only or name in _EXACT or func.is_view:
+            return func(*args, **options)
+        is_mutable = func._schema.is_mutable
+        terms = func(*_sizes(args), **options) if name in _SUMS and not is_mutable else None
+        results = func(*args, **options)
         if isinstance(results, torch.Tensor):
-            return self._nudged(results, terms, name, args, is_mutable=func._schema.is_mutable)
+            return self._nudged(results, terms, name, args, is_mutable=is_mutable)
         if isinstance(results, (tuple, list)):
-            made = [
-                self._nudged(result, None, name, args, is_mutable=func._schema.is_mutable)
+            nudged = [
+                self._nudged(result, None, name, args, is_mutable=is_mutable)
                 if isinstance(result, torch.Tensor)
                 else result
                 for result in results
             ]
-            return tuple(made) if isinstance(results, tuple) else made
+            return tuple(nudged) if isinstance(results, tuple) else nudged
         return results
 
     def _nudged(
@@ -105,7 +116,8 @@ def _has_equals(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bo
     place = names.index("dim")
     dim = kwargs.get("dim", args[place] if place < len(args) else -1)
     ordered = torch.sort(args[0], dim=dim, stable=True).values.movedim(dim, -1)
-    return bool((ordered[..., 1:] == ordered[..., :-1]).any())
+    left, right = ordered[..., 1:], ordered[..., :-1]
+    return bool(((left == right) | (left.isnan() & right.isnan())).any())
 
 
 def _fits(tensor: Any, dtype: torch.dtype | None) -> bool:

@@ -64,7 +64,7 @@ def zeros_agree(context: Context, case: Case) -> None:
     sign of its zero does that sign mean something: `max(x, 0)` may give either for -0.0. Of ops that mix elements no
     sign is expected: a sum may begin with 0.0 or with its first term, and of equal zeros any one may be taken.
     """
-    if context.subject.infer_kind() not in ("elementwise", "broadcast") and not _keeps_elements_apart(case):
+    if context.subject.infer_kind() not in ("elementwise", "broadcast") and not keeps_elements_apart(case):
         raise NotForThis
     tensors = case.make()
     wide = [widened(tensor) for tensor in tensors]
@@ -94,7 +94,7 @@ def zeros_agree(context: Context, case: Case) -> None:
             )
 
 
-def _keeps_elements_apart(case: Case) -> bool:
+def keeps_elements_apart(case: Case) -> bool:
     """Tell whether the reference makes each element of a result of the elements at its place: it is tried for some."""
     shapes = {recipe.shape for recipe in case.tensors}
     if len(shapes) != 1 or not all(size > 1 for shape in shapes for size in shape):

@@ -1,12 +1,13 @@
 """A second corpus of wrong ops: mistakes that authors make, and tricks that pass checks.
 
-`PYTHON` and `CPP` say which families may find each of them. The ops of `CPP` are defined in corpus_faults.cpp; what
-they should compute is in `REFERENCES`. Those in `ALONE` may harm the process in which they run.
+`PYTHON`, `CPP` and corpus_edges.py say which families may find each of them. The ops of `CPP` are defined in
+corpus_faults.cpp; what they should compute is in `REFERENCES`. Those in `ALONE` may harm the process in which they run.
 """
 
 import os
 from pathlib import Path
 
+import corpus_edges
 import numpy as np
 import torch
 
@@ -701,13 +702,15 @@ PYTHON = {
     torch_kernel_scales_its_input: ("memory", "sizes", "determinism"),
 }
 
-EXPECTED = {**CPP, **{make.__name__: families for make, families in PYTHON.items()}}
+EXPECTED = {**CPP, **{make.__name__: families for make, families in PYTHON.items()}, **corpus_edges.EXPECTED}
 
 
 def make(name):
     """Define one op of the corpus."""
     if name in CPP:
         load_cpp()
+    elif name in corpus_edges.FAULTS:
+        corpus_edges.make(name)
     else:
         globals()[name]()
     return name

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 from pathlib import Path
 
+import corpus_edges
 import corpus_faults
 import corpus_right
 import pytest
@@ -67,9 +68,9 @@ def test_fault_is_found(name, monkeypatch):
     assert set(found) & set(expected), f"found by {found}"
 
 
-@pytest.mark.parametrize("name", [*corpus_right.CPP, *corpus_right.BY_NAME])
+@pytest.mark.parametrize("name", [*corpus_right.CPP, *corpus_right.BY_NAME, *corpus_edges.RIGHT])
 def test_right_op_passes(name):
-    report = check(corpus_right.make(name))
+    report = check((corpus_edges if name in corpus_edges.RIGHT else corpus_right).make(name))
     assert report.ok, str(report)
 
 
@@ -107,7 +108,7 @@ def test_printed_program_fails_in_the_same_way(name, tmp_path):
     # A file that defines the op when it is run, as an author's does.
     text = Path(corpus_faults.__file__).read_text().replace("Path(__file__).parent", f"Path({str(HERE)!r})")
     program = tmp_path / "ops.py"
-    program.write_text(f"{text}\n\nmake({name!r})\n")
+    program.write_text(f"import sys\nsys.path.insert(0, {str(HERE)!r})\n{text}\n\nmake({name!r})\n")
     runpy.run_path(str(program))
     failure = check(name).failures[0].failure
     # The call itself may fail first, in its own words; the last line tells the failure in those of the check.
