@@ -37,12 +37,14 @@ class Bound:
     """What one result should be, and how far each element may be off; `limit` is None for exact dtypes.
 
     `allowed` are other results that are as right: that of the reference in the dtype under test, and for integers
-    those of nudged inputs.
+    those of nudged inputs. `spread` is what nudges did, `growth` that of roundings in sums.
     """
 
     expected: torch.Tensor
     limit: torch.Tensor | None
     allowed: tuple[torch.Tensor, ...] = ()
+    spread: torch.Tensor | None = None
+    growth: float = 1.0
 
 
 def working_dtype(tensors: Sequence[torch.Tensor]) -> torch.dtype | None:
@@ -115,13 +117,37 @@ def _bound(
     spread = torch.zeros_like(size)
     for other in same_shape:
         torch.maximum(spread, _finite((other - expected).abs().double()), out=spread)
+    limit = _limit(size, spread, own, expected, dtype, floor, growth)
+    allowed = () if own is None else (own,)
+    return Bound(expected=expected, limit=limit, allowed=allowed, spread=spread, growth=growth)
+
+
+def smooth_limit(bound: Bound, own: torch.Tensor | None, jumps: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return the limit of a bound as if nothing were where the results jump: a jump is no large intermediate value."""
+    assert bound.spread is not None
+    size = _finite(bound.expected.abs().double())
+    spread = torch.where(jumps, 0.0, bound.spread)
+    own = None if own is None or own.shape != size.shape else torch.where(jumps, bound.expected, own.to(bound.expected))
+    return _limit(size, spread, own, bound.expected, dtype, FLOOR, bound.growth)
+
+
+def _limit(
+    size: torch.Tensor,
+    spread: torch.Tensor,
+    own: torch.Tensor | None,
+    expected: torch.Tensor,
+    dtype: torch.dtype,
+    floor: float,
+    growth: float,
+) -> torch.Tensor:
+    """Return how far elements of some sizes and spreads may be off; `size` is changed."""
     eps, tiny = torch.finfo(dtype).eps, torch.finfo(dtype).smallest_normal
     largest = max(float(size.max()), float(spread.max()) / eps) if size.numel() else 0.0
     limit = size.mul_(OWN * eps).add_(spread, alpha=SPREAD * growth).add_(floor * eps * growth * largest + tiny)
     if own is not None and limit.numel():
         off = _finite((own.to(expected.dtype) - expected).abs().double())
         limit = limit * max(1.0, 2 * float((off / limit).max()))
-    return Bound(expected=expected, limit=limit, allowed=() if own is None else (own,))
+    return limit
 
 
 def _finite(tensor: torch.Tensor) -> torch.Tensor:

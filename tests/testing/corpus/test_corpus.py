@@ -41,7 +41,7 @@ def check(name, expected=()):
 def families_that_fail_in_a_child(name):
     """Return the same for an op that may end the process that checks it, or never return to it."""
     program = (
-        f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
+        f"import sys; sys.path[:0] = [{str(HERE)!r}, {str(HERE.parents[1])!r}]\n"
         "import corpus_faults\n"
         "from test_corpus import check\n"
         f"report = check(corpus_faults.make({name!r}))\n"

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import torch
 
-from oneop.testing.accuracy import FLOOR, OWN, SPREAD, Bound, widened, working_dtype
+from oneop.testing.accuracy import FLOOR, OWN, SPREAD, Bound, smooth_limit, widened, working_dtype
 from oneop.testing.edges.roundings import CHOICE, Roundings
 
 #: A nudge so small moves a result by this part of it at a jump alone.
 _NUDGE, _LEAST, _JUMP = 1e-13, 1e-30, 1e-6
-_RUNS, _CHOICES = 4, 3
+_RUNS, _CHOICES = 4, 2
 #: By how much attributes are off that a float may hold in place of a double.
 ATTRIBUTE_FACTORS = (1.0, 1 + 2.0**-22, 1 - 2.0**-22)
 Results = Sequence[torch.Tensor]
@@ -135,8 +135,13 @@ def _sharpened(bound: Bound, beside: Results, rounded: Results, own: torch.Tenso
     eps = torch.finfo(dtype).eps
     largest = float(size.max()) if size.numel() else 0.0
     sharp = OWN * eps * size + SPREAD * spread + FLOOR * eps * largest
-    is_jump = expected.isfinite() & (away > _JUMP * size) & (sharp < away / 4)
-    return replace(bound, limit=torch.where(is_jump, sharp, bound.limit))
+    is_jump = away > _JUMP * size
+    known = is_jump & expected.isfinite() & (sharp < away / 4)
+    jumps_by_roundings = spread > _JUMP**0.5 * torch.maximum(size, bound.limit)
+    limit = smooth_limit(bound, own, is_jump | jumps_by_roundings, dtype)
+    return replace(
+        bound, limit=torch.where(known, sharp, torch.where(is_jump | jumps_by_roundings, bound.limit, limit))
+    )
 
 
 def _sizes(tensor: torch.Tensor) -> torch.Tensor:

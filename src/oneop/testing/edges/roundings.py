@@ -42,7 +42,8 @@ _CHOOSING = frozenset("topk sort kthvalue median nanmedian mode argsort".split()
 class Roundings(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Meanwhile the results of torch's ops are off by roundings of a dtype; others for another number, none for 0.
 
-    With `choices_only` torch takes others of equal numbers where it does not say which, and nothing else is off.
+    With `choices_only` torch takes the first or the last of equal numbers where it does not say which, and nothing else
+    is off.
     """
 
     def __init__(self, dtype: torch.dtype, number: int, *, choices_only: bool = False) -> None:
@@ -63,7 +64,9 @@ class Roundings(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.chooses = True
             self.chooses_infinities |= not bool(args[0].isfinite().all())
             if self.choices_only and args[0].is_floating_point():
-                noise = torch.rand(args[0].shape, generator=self._generator, dtype=torch.float64).to(args[0])
+                count = args[0].numel()
+                ramp = torch.arange(1, count + 1, dtype=torch.float64) / count  # so the last ones win, then the first
+                noise = (ramp if self.number == 1 else -ramp).view(args[0].shape).to(args[0])
                 args = (args[0] + CHOICE * (args[0].abs() + 1) * noise, *args[1:])
         self.overflows |= name == "_to_copy" and not _fits(args[0], options.get("dtype"))
         if self.number == 0 or self.choices_only or name in _EXACT or func.is_view:
