@@ -5,6 +5,7 @@ against one of `RIGHT` is a false alarm: they break ties that torch leaves open,
 hangs on roundings, or have another subgradient at a kink.
 """
 
+import attention as attention_of_keys
 import numpy as np
 import torch
 
@@ -356,6 +357,7 @@ RIGHT = {
         name, in_float(masked_softmax_or_zero), zeros_where_masked, **HALF_MASKED
     ),
     "right_attention": lambda name: attention(name, -np.inf),
+    attention_of_keys.NAME: attention_of_keys.define,
     "right_largest_of_first": lambda name: largest_of_first(name, -np.inf),
     "right_integer_maximum": lambda name: of_rows(name, lambda x: x.max(-1), lambda x: x.amax(-1), **INTEGERS),
     "right_convolution_of_channels": convolution_of_channels,

@@ -17,7 +17,7 @@ from oneop.registry import AttrDef, KernelDef
 from oneop.runtime.core import core
 from oneop.testing.domain.attribute_values import believed_values, values_of
 from oneop.testing.domain.grouping import fit_gaps, group_tensors
-from oneop.testing.domain.templates import Shape, Template, find_templates
+from oneop.testing.domain.templates import SIZES, Shape, Template, find_templates
 from oneop.testing.subject import Bounds, Subject
 from oneop.testing.values import TensorCase
 
@@ -120,7 +120,7 @@ class _Probe:
         self.dtype = dtype  # that some input of every choice has
         self.refusal = ""  # what inference said last
         self.ends = time.process_time() + _SECONDS
-        self.known: dict[object, list[Template]] = {}
+        self.known: dict[tuple[tuple[int, ...], tuple[torch.dtype, ...], str], list[Template]] = {}
 
     def infer(
         self, counts: Sequence[int], dtypes: Sequence[torch.dtype], shapes: Sequence[Shape], attrs: Mapping[str, Any]
@@ -159,10 +159,21 @@ class _Probe:
         if key not in self.known:
             if time.process_time() > self.ends + (0.0 if any(self.known.values()) else _SECONDS_MORE):
                 return []
-            self.known[key] = find_templates(
+            self.known[key] = self.templates_of_other_dtypes(counts, dtypes, attrs) or find_templates(
                 self.subject.infer_kind(), len(dtypes), lambda shapes: self.infer(counts, dtypes, shapes, attrs)
             )
         return self.known[key]
+
+    def templates_of_other_dtypes(
+        self, counts: tuple[int, ...], dtypes: tuple[torch.dtype, ...], attrs: Mapping[str, Any]
+    ) -> list[Template]:
+        """Return what was found for other dtypes, if inference takes all of it for these."""
+        for (other_counts, _, other_attrs), templates in self.known.items():
+            if other_counts != counts or other_attrs != repr(attrs) or not templates:
+                continue
+            if all(self.infer(counts, dtypes, template.shapes(SIZES), attrs) is not None for template in templates):
+                return templates
+        return []
 
     def kernel_takes(
         self,

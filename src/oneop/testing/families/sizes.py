@@ -26,6 +26,8 @@ LONG_SUM = 8001
 #: What a thousand elements, and `LARGE` ones, may take: else fewer are tried.
 SLOW_SECONDS, SLOW_LARGE_SECONDS = 0.01, 0.05
 _TRIES, _FIRST = 5, 8
+#: So many times slower than that no call is by the load of a machine alone.
+_SURELY_SLOW = 20
 
 
 def sizes(context: Context) -> Outcome:
@@ -168,7 +170,7 @@ def _seconds(context: Context, choice: Choice, shapes: list[Shape]) -> float | N
             started = time.perf_counter()
             case.run(tensors)
             least = min(least, time.perf_counter() - started)
-            if least < SLOW_SECONDS:
+            if least < SLOW_SECONDS or least > _SURELY_SLOW * SLOW_SECONDS:
                 break
     except Exception:
         return None
