@@ -17,7 +17,7 @@ INF, NAN = float("inf"), float("nan")
 
 @pytest.fixture(scope="module")
 def ops():
-    oneop.load(oneop.build("t_ndarrays", [Path(__file__).parent / "port/ndarrays.cpp"]))
+    oneop.load(oneop.build("t_ndarrays", [Path(__file__).parent / "port/ndarrays.cpp"], cflags=["-O2"]))
     return oneop.ops
 
 

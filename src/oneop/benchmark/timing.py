@@ -132,7 +132,6 @@ def _timing(values: list[float]) -> Timing:
 def _no_garbage_collection() -> Iterator[None]:
     """Hold the collector back: it would run in the turn of whoever allocates the next object."""
     was_enabled = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         yield

@@ -21,6 +21,10 @@ from oneop.errors import BuildError
 from oneop.settings import settings
 
 
+#: The runtime's units. They see headers of no other package, so that hosts have their objects in common.
+RUNTIME = ("engine.cpp", "hosts/c_host.cpp")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """What a host is built from."""
@@ -38,7 +42,7 @@ def runtime_path() -> Path:
         Recipe(
             name="runtime",
             file_name="liboneop_runtime.so",
-            units=("engine.cpp", "hosts/c_host.cpp"),
+            units=RUNTIME,
             link_flags=(
                 "-Wl,-soname,liboneop_runtime.so",
                 f"-Wl,--version-script={csrc_dir() / 'units/hosts/runtime.map'}",
@@ -55,7 +59,7 @@ def numpy_host_path() -> Path:
         Recipe(
             name="numpy",
             file_name=f"_numpy_host{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}",
-            units=("engine.cpp", "interpreter.cpp", "hosts/c_host.cpp", "hosts/numpy_host.cpp"),
+            units=(*RUNTIME, "interpreter.cpp", "hosts/numpy_host.cpp"),
             include_dirs={"python": python_headers(), "numpy": Path(np.get_include())},
         )
     )
@@ -81,7 +85,7 @@ def onnx_host_path() -> Path:
         Recipe(
             name="onnx",
             file_name="liboneop_onnx.so",
-            units=("engine.cpp", "hosts/c_host.cpp", "hosts/onnx_host.cpp"),
+            units=(*RUNTIME, "hosts/onnx_host.cpp"),
             link_flags=(
                 "-Wl,-soname,liboneop_onnx.so",
                 f"-Wl,--version-script={csrc_dir() / 'units/hosts/onnx.map'}",
@@ -129,13 +133,17 @@ def _plan(recipe: Recipe, cxx: Compiler) -> Plan:
         f"-ffile-prefix-map={csrc}=csrc",
         f"-I{csrc}",
         f"-I{PACKAGE / 'include'}",
-        *(word for folder in recipe.include_dirs.values() for word in ("-isystem", str(folder))),
     )
+    includes = tuple(word for folder in recipe.include_dirs.values() for word in ("-isystem", str(folder)))
+    units = [
+        Unit(source=csrc / "units" / unit, compiler=cxx, flags=flags if unit in RUNTIME else (*flags, *includes))
+        for unit in recipe.units
+    ]
     return Plan(
         kind="host",
         name=recipe.name,
         file_name=recipe.file_name,
-        units=tuple(Unit(source=csrc / "units" / unit, compiler=cxx, flags=flags) for unit in recipe.units),
+        units=tuple(units),
         linker=cxx,
         link_flags=("-shared", "-pthread", "-Wl,--exclude-libs,ALL", *recipe.link_flags, "-ldl"),
         roots=roots,

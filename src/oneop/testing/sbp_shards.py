@@ -210,27 +210,26 @@ def compare(sample: Sample, signature: Signature, parts: int, results: list[list
     for number, output in enumerate(gathered):
         if isinstance(output, str):
             return f"{output_name(sample.call, number)} {output}"
-    suspects = [
-        number
-        for number, output in enumerate(gathered)
-        if difference(output, sample.outputs[number], None) is not None  # type: ignore[arg-type]
-    ]
-    if not suspects:
-        return ""
-    moved = [run_shards(sample, signature, parts, nudge=nudge) for nudge in range(1, _NUDGES + 1)]
-    for number in suspects:
-        sbp, output = wanted[number], gathered[number]
+
+    def gap(number: int, near: Sequence[torch.Tensor]) -> str | None:
+        output, summands = gathered[number], [result[number] for result in results if wanted[number].is_partial]
         assert isinstance(output, torch.Tensor)
-        near = [_gathered(sample, other, number, sbp) for other in moved if not isinstance(other, str)]
-        summands = [result[number] for result in results] if sbp.is_partial else []
-        limit = limits(output, [result for result in near if isinstance(result, torch.Tensor)], summands, sample.rtol)
-        if limit is not None and sample.is_magnified and sbp.kind == PARTIAL_SUM:
+        limit = limits(output, near, summands, sample.rtol)
+        if limit is not None and sample.is_magnified and wanted[number].kind == PARTIAL_SUM:
             # A sum of parts rounds before it adds up, so it overflows elsewhere than the whole; that says nothing.
             values = torch.stack([output, sample.outputs[number], *summands])
             limit = limit.masked_fill(~torch.isfinite(values).all(0), float("inf"))
-        gap = difference(output, sample.outputs[number], limit)
-        if gap is not None:
-            return f"{output_name(sample.call, number)}, {_HOW[sbp.kind].format(axis=sbp.axis)}, {gap}"
+        return difference(output, sample.outputs[number], limit)
+
+    # Nudged runs only widen a limit, so they are made where a limit without them is not enough.
+    suspects = [number for number in range(len(gathered)) if gap(number, []) is not None]
+    moved = [run_shards(sample, signature, parts, nudge=nudge) for nudge in range(1, _NUDGES + 1)] if suspects else []
+    for number in suspects:
+        sbp = wanted[number]
+        near = [_gathered(sample, other, number, sbp) for other in moved if not isinstance(other, str)]
+        found = gap(number, [result for result in near if isinstance(result, torch.Tensor)])
+        if found is not None:
+            return f"{output_name(sample.call, number)}, {_HOW[sbp.kind].format(axis=sbp.axis)}, {found}"
     return ""
 
 
