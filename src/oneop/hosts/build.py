@@ -20,7 +20,6 @@ from oneop._build.plan import Plan, Unit, find_result
 from oneop.errors import BuildError
 from oneop.settings import settings
 
-
 #: The runtime's units. They see headers of no other package, so that hosts have their objects in common.
 RUNTIME = ("engine.cpp", "hosts/c_host.cpp")
 
