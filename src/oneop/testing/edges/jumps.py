@@ -17,7 +17,7 @@ from oneop.testing.edges.roundings import CHOICE, Roundings
 
 #: A nudge so small moves a result by this part of it at a jump alone.
 _NUDGE, _LEAST, _JUMP = 1e-13, 1e-30, 1e-6
-_RUNS, _CHOICES = 4, 2
+_RUNS, _CHOICES, _STEPS_OFF = 4, 2, 2
 #: By how much attributes are off that a float may hold in place of a double.
 ATTRIBUTE_FACTORS = (1.0, 1 + 2.0**-22, 1 - 2.0**-22)
 Results = Sequence[torch.Tensor]
@@ -61,6 +61,29 @@ def sharpened(bounds: Sequence[Bound], reference: Reference, tensors: Results, o
 
 def _floats(tensors: Results) -> list[torch.Tensor]:
     return [tensor for tensor in tensors if tensor.is_floating_point()]
+
+
+def with_steps_off(bounds: Sequence[Bound], reference: Reference, tensors: Results) -> list[Bound]:
+    """Return bounds that allow what roundings in the steps of the reference do, in its tables and angles too."""
+    exact = [widened(tensor) for tensor in tensors]
+    dtype = working_dtype(tensors)
+    if dtype is None:
+        return list(bounds)
+    try:
+        runs = [_rounded_run(reference, exact, dtype, number) for number in range(1, _STEPS_OFF + 1)]
+    except Exception:
+        return list(bounds)
+    wider = []
+    for place, bound in enumerate(bounds):
+        others = [run[place] for run in runs if run[place].shape == bound.expected.shape]
+        if bound.limit is None:
+            wider.append(bound)
+            continue
+        spread = torch.zeros_like(bound.limit)
+        for other in others:
+            torch.maximum(spread, _sizes((other - bound.expected).abs().double()), out=spread)
+        wider.append(replace(bound, limit=bound.limit + SPREAD * spread))
+    return wider
 
 
 def left_open(reference: Reference, tensors: Results) -> list[bool]:
