@@ -623,6 +623,6 @@ def test_a_program_of_another_process(tmp_path):
     (tmp_path / "program").write_bytes(exported.serialize())
     (tmp_path / "run.py").write_text(FROM_ELSEWHERE)
     command = [sys.executable, tmp_path / "run.py", library("leaky_relu").path, tmp_path / "program"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(ojax.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(ojax.__file__).parents[2]), "JAX_PLATFORMS": "cpu"}
     said = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert said.stdout == "[-0.5, 2.0]\n", said.stderr

@@ -1,10 +1,10 @@
-"""Python programs that start without importing torch anew: a server imports it once, and each program is a fork of it.
+"""Python programs that do not import torch themselves: a server imports it once, and each program is a fork of it.
 
 An import of torch, its compiler and DTensor takes five seconds of processor time, and the tests start hundreds of
 programs. `command()` is what to write in place of `sys.executable`: standard streams, working folder, environment,
 exit status, signals and time limits are those of an ordinary process, as `client.py` stands in for the program.
 
-A program gets an interpreter that has run no line of ours: the server imports torch's modules, not oneop. What is
+A program gets an interpreter that has run no line of oneop: the server imports torch's modules, not oneop. What is
 decided when torch is imported is decided already, so programs that set such variables, that look at what is imported,
 or that test the first use of a machine, use `sys.executable`.
 """

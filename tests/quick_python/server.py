@@ -40,7 +40,7 @@ def read_request(connection: socket.socket) -> Request:
 
 
 def serve(address: str) -> Request:
-    """Fork for each client, for ever; return in the fork."""
+    """Fork for each client until standard input is closed; return in the fork."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)

@@ -227,9 +227,9 @@ def compare(sample: Sample, signature: Signature, parts: int, results: list[list
     for number in suspects:
         sbp = wanted[number]
         near = [_gathered(sample, other, number, sbp) for other in moved if not isinstance(other, str)]
-        found = gap(number, [result for result in near if isinstance(result, torch.Tensor)])
-        if found is not None:
-            return f"{output_name(sample.call, number)}, {_HOW[sbp.kind].format(axis=sbp.axis)}, {found}"
+        problem = gap(number, [result for result in near if isinstance(result, torch.Tensor)])
+        if problem is not None:
+            return f"{output_name(sample.call, number)}, {_HOW[sbp.kind].format(axis=sbp.axis)}, {problem}"
     return ""
 
 

@@ -171,7 +171,7 @@ def reference_agrees(context: Context, case: Case) -> None:
         bounds = [_relaxed(bound, hints.rtol or 0.0, hints.atol or 0.0) for bound in bounds]
     results = case.run(case.make())
     if _is_of_nothing(tensors, [bound.expected for bound in bounds], results):
-        raise ReferenceRefuses("it has no result for an input without elements")
+        raise NotForThis  # the reference has no result for an input without elements
     if own is not None and not is_low:
         assert_same_kind(own, results, what, context.output_names())
     is_large = any(recipe.fill in UNUSUAL_FILLS for recipe in case.tensors)
