@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
+from pathlib import Path
 from typing import Any
 
 from oneop.authoring.schema import Schema
@@ -56,8 +57,11 @@ def source_of(function: Any, otherwise: Source) -> Source:
 
 
 def _source(file: str, line: int, scope: Mapping[str, Any]) -> Source:
-    # A notebook's cells and a session's lines have no file: what is said again there replaces what was said before.
-    return Source(file=file, line=line, library=f"python:{file if '__file__' in scope else 'interactive'}")
+    # A notebook's cells and a session's lines have no file: what is said again there replaces what was said before. The
+    # path is absolute, as the file is looked for later, by programs that repeat a failure and in certificates.
+    return Source(
+        file=file, line=line, library=f"python:{Path(file).absolute() if '__file__' in scope else 'interactive'}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +22,16 @@ def loading_lines(subject: Subject) -> list[str]:
     function = subject.hints.reference
     code = getattr(function, "__code__", None)
     if code is not None and Path(code.co_filename).is_file():
-        lines += lines_for_file(Path(code.co_filename))
+        lines += lines_for_file(Path(code.co_filename).absolute())
     return list(dict.fromkeys(lines))
 
 
+@functools.cache  # asked before each call that is tried, and there are thousands of modules; a file is run in one way
 def lines_for_file(path: Path) -> list[str]:
     """Return lines that run a file as it was run here: as a module if it was imported, else as a program."""
     for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) != str(path) or name in ("__main__", "__mp_main__"):
+        file = getattr(module, "__file__", None)
+        if file is None or Path(file).absolute() != path or name in ("__main__", "__mp_main__"):
             continue
         if not name.startswith("oneop_"):
             depth = len(name.split(".")) + (path.name == "__init__.py")

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from oneop.testing.case import Case, is_taken, make_case
-from oneop.testing.domain.probe import DEFAULT, Choice, usual_attrs
+from oneop.testing.domain.probe import Choice, usual_attrs
 from oneop.testing.domain.source_values import numbers_in_code
 from oneop.testing.domain.templates import Template
 from oneop.testing.edges.numbers import EXACT_EDGES
-from oneop.testing.families.context import Context
+from oneop.testing.families.context import Context, with_each_attribute
 
 #: Sizes of axes by the number of those that are open: enough elements for all thresholds, few enough for an attention.
 _SIZES = {0: (), 1: (193,), 2: (11, 33), 3: (5, 17, 3)}
 _SIZES_OF_MANY = (3, 5, 2, 16)
-_TEMPLATES, _ATTRIBUTES = 2, 40
+_TEMPLATES = 2
 _BF16_BITS = 8
 
 
@@ -89,18 +89,9 @@ def _numbers_in(value: Any) -> list[float]:
 
 def _of_attributes(context: Context, choice: Choice) -> list[Case]:
     """Return calls on ties in which one attribute after the other has each of its values."""
-    usual = dict(usual_attrs(context.domain))
     template = max(choice.templates, key=lambda template: len(template.symbols) - 9 * (len(template.symbols) > 4))
-    plain = _call(context, choice, template, tuple(usual.items()))
-    cases = []
-    for name, tried in context.domain.attrs.items():
-        for value in {repr(value): value for value in (*tried, *map(short, tried))}.values():
-            if value is DEFAULT or repr(usual.get(name)) == repr(value):
-                continue
-            case = replace(plain, attrs=tuple({**usual, name: value}.items()))
-            if is_taken(case):
-                cases.append(_filled(context, case, "ties", 4))
-    return cases[:_ATTRIBUTES]
+    plain = _call(context, choice, template, usual_attrs(context.domain))
+    return [_filled(context, case, "ties", 4) for case in with_each_attribute(context, plain, also=short)]
 
 
 def short(value: Any) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
 from oneop.testing.accuracy import Statistics
 from oneop.testing.case import Case, Restriction, inferred_shapes, is_taken, make_case, strategy_of
 from oneop.testing.compare import same_bits
-from oneop.testing.domain.probe import Choice, Domain, usual_attrs
+from oneop.testing.domain.probe import DEFAULT, Choice, Domain, usual_attrs
 from oneop.testing.domain.templates import Template
 from oneop.testing.explore import Broken, Exploration, Property, explore, run_all
 from oneop.testing.report import FAILED, PARTIAL, PASSED, SKIPPED, Failure, Outcome, lines_for
@@ -133,6 +134,22 @@ def template_cases(
             if is_taken(case):
                 cases.append(case)
     return cases
+
+
+def with_each_attribute(
+    context: Context, case: Case, *, also: Callable[[Any], Any] = lambda value: value, most: int = 40
+) -> list[Case]:
+    """Return a call with one attribute after the other at each of its values, and at what `also` makes of them."""
+    usual = dict(usual_attrs(context.domain))
+    cases = []
+    for name, tried in context.domain.attrs.items():
+        for value in {repr(value): value for value in (*tried, *map(also, tried))}.values():
+            if value is DEFAULT or repr(usual.get(name)) == repr(value):
+                continue
+            changed = replace(case, attrs=tuple({**usual, name: value}.items()))
+            if is_taken(changed):
+                cases.append(changed)
+    return cases[:most]
 
 
 def together(outcome: Outcome, more: Outcome) -> Outcome:

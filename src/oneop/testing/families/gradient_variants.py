@@ -11,7 +11,7 @@ from oneop.testing.case import Case, inferred_shapes
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import MANY_ELEMENTS, Broken, NotForThis, first_lines
 from oneop.testing.families.agreement import call_reference
-from oneop.testing.families.context import Context, skipped, usual_cases
+from oneop.testing.families.context import Context, skipped, usual_cases, with_each_attribute
 from oneop.testing.families.gradient_at_zero import cases_at_zero, gradient_is_a_number, is_at_zero
 from oneop.testing.families.gradients import differentiable, floating, obstacle
 from oneop.testing.report import MISSING, Outcome
@@ -28,6 +28,8 @@ def gradient_variants(context: Context) -> Outcome:
     cases = [*small, *usual_cases(context, (70_001,))]
     if context.subject.hints.reference is not None and not context.subject.hints.values:
         cases += [case.like(fill="large") for case in small]
+        # A forward that an attribute does not change, such as the index of padding, has another gradient by it.
+        cases += with_each_attribute(context, small[0]) if small else []
 
     def holds(case: Case) -> None:
         if is_at_zero(case):
