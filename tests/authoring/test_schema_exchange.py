@@ -74,5 +74,5 @@ print("fine")
 
 
 def test_calls_meet_a_new_schema(run_program):
-    done = run_program("-X", "faulthandler", "-c", PROGRAM, str(SECONDS))
+    done = run_program("-c", f"import faulthandler; faulthandler.enable()\n{PROGRAM}", str(SECONDS))
     assert done.returncode == 0 and done.stdout.endswith("fine\n"), done.stdout + done.stderr
