@@ -181,10 +181,11 @@ def _reference_refuses(case: Case) -> bool:
 
 
 def _points_to_nothing(case: Case) -> bool:
-    """Tell whether there are integers and results without elements: indices that no value of them makes right."""
+    """Tell whether inputs of elements, integers among them, give none: indices that no value of them makes right."""
     shapes = inferred_shapes(case)
-    has_integers = any(recipe.dtype in _INTEGERS and 0 not in recipe.shape for recipe in case.tensors)
-    return has_integers and bool(shapes) and all(0 in shape for shape in shapes or ())
+    has_integers = any(recipe.dtype in _INTEGERS for recipe in case.tensors)
+    is_full = all(0 not in recipe.shape for recipe in case.tensors)
+    return has_integers and is_full and bool(shapes) and all(0 in shape for shape in shapes or ())
 
 
 def first_lines(error: BaseException, most: int = 4) -> str:
