@@ -1,9 +1,11 @@
 """Classes of faults in gradients that usual calls do not show: layouts of the gradient, zero, and numbers of axes."""
 
 import numpy as np
+import pytest
 import torch
 
 import oneop
+from oneop.registry import isolated
 from oneop.testing.checker import run_check
 from oneop.testing.subject import Hints
 
@@ -111,3 +113,37 @@ def test_second_derivatives_of_mixed_dtypes():
     wrong.register_grad(lambda ctx, dy: ((dy * ctx.w * ctx.w.detach()).float(), 2 * dy * ctx.x * ctx.w))
     report = run_check(wrong, Hints(), only="second gradient", examples=8)
     assert [outcome.status for outcome in report.outcomes] == ["failed"], str(report)
+
+
+def product(grad, dtypes):
+    op = oneop.define("gradient_product(Tensor a, Tensor b) -> Tensor y", infer="a, a -> a")
+    op.register_kernel("cpu", dtypes=dtypes)(lambda a, b: a * b)
+    op.register_grad(grad)
+    return op
+
+
+ALL = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+
+@pytest.mark.parametrize("dtypes", [ALL, torch.complex64, (torch.float64, torch.complex64), torch.complex128])
+def test_complex_gradients(dtypes):
+    """Each dtype has a gradient of its own; a derived tangent of a wrong gradient is no failure beside it."""
+    families = ["gradient", "second gradient", "jvp"]
+    with isolated():
+        wrong = run_check(product(lambda ctx, dy: (dy * ctx.b, dy * ctx.a), dtypes), Hints(), only=families)
+    assert [outcome.family for outcome in wrong.failures] == ["gradient"], str(wrong)
+    with isolated():
+        right = product(lambda ctx, dy: (dy * ctx.b.conj(), dy * ctx.a.conj()), dtypes)
+        report = run_check(right, Hints(), only=families)
+    assert report.ok and all(o.cases for o in report.outcomes if "needs" not in o.note), str(report)
+
+
+def test_a_complex_gradient_that_is_wrong_in_one_dtype():
+    def grad(ctx, dy):
+        a, b = ctx.a, ctx.b
+        return (dy * b, dy * a) if dy.dtype == torch.complex64 else (dy * b.conj(), dy * a.conj())
+
+    with isolated():
+        report = run_check(product(grad, ALL), Hints(), only=["gradient"])
+    (outcome,) = report.failures
+    assert "the gradient in complex64 differs from that in float64" in outcome.failure.message

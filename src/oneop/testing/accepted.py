@@ -1,48 +1,92 @@
-"""Which values of inputs are drawn, where an op refuses some and its author gave no ranges."""
+"""Which calls are drawn, where an op refuses some that nothing it declares rules out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
-from oneop.testing.case import is_taken, make_case
-from oneop.testing.domain.accepted_values import find_accepted
-from oneop.testing.domain.probe import Domain, usual_attrs
+import torch
+
+from oneop.testing.case import Case, is_taken, make_case
+from oneop.testing.domain.accepted_values import Guess, Open, find_accepted
+from oneop.testing.domain.probe import DEFAULT, Choice, Domain, usual_attrs
 from oneop.testing.report import PASSED, SKIPPED, Outcome
-from oneop.testing.subject import Bounds
 
 _SIZES = (5, 3, 4, 2)
+#: Where there may be indices: such sizes show that something else than a size is their limit.
+_LARGE_SIZES = (17, 13, 19, 11)
+_INTEGER_ATTRS = ("int32", "int64")
 
 
 def with_accepted_values(domain: Domain) -> tuple[Domain, Outcome | None]:
-    """Return what the op takes with ranges of values, and what the report says of them."""
-    names = _names(domain)
-    choice = domain.choices[0]
-    template = min(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
-    shapes = template.shapes({symbol: _SIZES[i % len(_SIZES)] for i, symbol in enumerate(template.symbols)})
-    if not names or domain.device != "cpu" or not is_taken(make_case(domain, choice, shapes, usual_attrs(domain))):
+    """Return what the op takes with what was guessed, and what the report says of it."""
+    unknown = _unknown(domain)
+    has_guesses = bool(unknown.values or unknown.dtypes)
+    if not has_guesses or domain.device != "cpu" or not is_taken(next(_calls(domain))):
         return domain, None
 
-    def call(values: Mapping[str, Bounds]) -> None:
-        for seed in range(2):
-            case = make_case(replace(domain, values=values), choice, shapes, usual_attrs(domain), seed=seed)
-            case.run(case.make())
+    def call(guess: Guess) -> None:
+        guessed = _with_guess(domain, guess)
+        for place, case in enumerate(_calls(guessed)):
+            if place == 0 or is_taken(case):
+                case.run(case.make())
 
-    accepted = find_accepted(names, call)
+    accepted = find_accepted(unknown, call)
     if not accepted.refusal:
         return domain, None
-    told = Outcome(family="inputs", status=PASSED if accepted.values else SKIPPED, note=accepted.note)
-    return replace(domain, values=accepted.values), told
+    told = Outcome(family="inputs", status=PASSED if accepted.guess else SKIPPED, note=accepted.note)
+    return _with_guess(domain, accepted.guess), told
 
 
-def _names(domain: Domain) -> dict[str, bool]:
-    """Return the inputs that have no range yet, and whether they are integers; integers beside floats have one."""
-    choice, subject = domain.choices[0], domain.subject
-    places = [arg.name for arg, count in zip(subject.op.inputs, choice.counts, strict=True) for _ in range(count)]
-    has_floats = any(dtype.is_floating_point for dtype in choice.dtypes)
-    names = {}
-    for name, dtype in zip(places, choice.dtypes, strict=True):
-        is_integer = not dtype.is_floating_point and not dtype.is_complex and str(dtype) != "torch.bool"
-        if name not in subject.hints.values and (dtype.is_floating_point or (is_integer and not has_floats)):
-            names[name] = is_integer
-    return names
+def _calls(domain: Domain) -> Iterator[Case]:
+    """Yield calls that show whether the op takes what is drawn; with integers also other sizes and attributes."""
+    choice = domain.choices[0]
+    template = min(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
+    has_integers = any(map(_is_integer, choice.dtypes))
+    usual = usual_attrs(domain)
+    for sizes in (_SIZES, _LARGE_SIZES) if has_integers else (_SIZES,):
+        shapes = template.shapes({symbol: sizes[i % len(sizes)] for i, symbol in enumerate(template.symbols)})
+        for seed in range(2):
+            yield make_case(domain, choice, shapes, usual, seed=seed)
+    for attr in domain.subject.op.attrs if has_integers else ():
+        for value in domain.attrs[attr.name] if attr.type in _INTEGER_ATTRS else ():
+            if value is not DEFAULT:
+                yield make_case(domain, choice, shapes, tuple({**dict(usual), attr.name: value}.items()))
+
+
+def _with_guess(domain: Domain, guess: Guess) -> Domain:
+    """Return the domain in which calls are drawn as the guess says."""
+    args = domain.subject.op.inputs
+    choices: dict[Any, Choice] = {}
+    for choice in domain.choices:
+        names = [arg.name for arg, count in zip(args, choice.counts, strict=True) for _ in range(count)]
+        dtypes = tuple(guess.dtypes.get(name, dtype) for name, dtype in zip(names, choice.dtypes, strict=True))
+        choices.setdefault((choice.counts, dtypes), replace(choice, dtypes=dtypes))
+    attrs = {**domain.attrs, **guess.attrs}
+    return replace(domain, choices=tuple(choices.values()), attrs=attrs, values={**domain.values, **guess.values})
+
+
+def _unknown(domain: Domain) -> Open:
+    """Return the inputs that have no range yet, and those whose dtype no kernel declares.
+
+    Integers beside floats have a range, that of indices, but one which the op may refuse.
+    """
+    subject, choice = domain.subject, domain.choices[0]
+    names = [arg.name for arg, count in zip(subject.op.inputs, choice.counts, strict=True) for _ in range(count)]
+    dtypes = dict(zip(names, choice.dtypes, strict=True))
+    values = {
+        name: _is_integer(dtype)
+        for name, dtype in dtypes.items()
+        if name not in subject.hints.values and (dtype.is_floating_point or _is_integer(dtype))
+    }
+    declared = {name for _, kernel in subject.kernels(domain.device) for name, _, _ in kernel.dtypes}
+    undeclared = [name for name in list(dtypes)[1:] if name not in declared]
+    attrs = [
+        attr.name for attr in subject.op.attrs if attr.type in _INTEGER_ATTRS and attr.name not in subject.hints.attrs
+    ]
+    return Open(values=values, dtypes=undeclared, attrs=attrs)
+
+
+def _is_integer(dtype: torch.dtype) -> bool:
+    return not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool

@@ -55,8 +55,12 @@ def working_dtype(tensors: Sequence[torch.Tensor]) -> torch.dtype | None:
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     """Return a copy, with the same numbers in float64 or complex128; integers as they are."""
-    wide = torch.complex128 if tensor.is_complex() else torch.float64 if tensor.is_floating_point() else tensor.dtype
-    return tensor.detach().to(wide, copy=True)
+    return tensor.detach().to(widened_dtype(tensor.dtype), copy=True)
+
+
+def widened_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return float64, complex128, or the dtype itself if it is one of integers."""
+    return torch.complex128 if dtype.is_complex else torch.float64 if dtype.is_floating_point else dtype
 
 
 def bounds_of(

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.gradcheck import GradcheckError
 
 from oneop.errors import GradientNotFoundError
-from oneop.testing.accuracy import NARROW, widened
+from oneop.testing.accuracy import NARROW, widened, widened_dtype
 from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value, number
 from oneop.testing.explore import Broken, Enough, NotForThis
@@ -18,6 +18,9 @@ from oneop.testing.families.context import Context, skipped, template_cases, tog
 from oneop.testing.report import FAILED, MISSING, PASSED, Outcome, call_text
 
 MOST_ELEMENTS = 24
+#: Dtypes with the digits for a fine numerical derivative, and those that are compared with these.
+WIDE = (torch.float64, torch.complex128)
+_NARROW = (*NARROW, torch.complex64)
 #: For `gradcheck`: the step, and the absolute and relative difference; where a dtype has too few digits, coarse ones.
 _FINE, _COARSE = (1e-6, 1e-5, 1e-4), (1e-2, 2e-2, 2e-2)
 #: Of each kind of call, tried beside drawn calls.
@@ -78,32 +81,45 @@ def gradient(context: Context) -> Outcome:
     stop = obstacle(context, "gradient")
     if stop is not None:
         return stop
-    wide = any(torch.float64 in choice.dtypes for choice in context.domain.choices)
-    wanted = Restriction(sizes=WANTED.sizes, dtypes=(torch.float64,) if wide else (torch.float32,))
+    wide = has_wide(context)
+    wanted = Restriction(sizes=WANTED.sizes, dtypes=WIDE if wide else (torch.float32, torch.complex64))
     check = _check_wide if wide else _check_narrow
     try:
         outcome = context.explore("gradient", wanted, lambda case: check(context, case), examples=12)
         if outcome.status == PASSED and context.repeat is None:
             each = template_cases(context, dtypes=wanted.dtypes, sizes=(2,), most=MOST_TEMPLATES)
             outcome = together(outcome, context.run("gradient", each, lambda case: check(context, case)))
+            alone = _narrow_alone(context) if wide else []
+            outcome = together(outcome, context.run("gradient", alone, lambda case: _check_narrow(context, case)))
         if outcome.status in (FAILED, MISSING) or not wide:
             return outcome
-        narrow = Restriction(sizes=WANTED.sizes, dtypes=NARROW)
+        narrow = Restriction(sizes=WANTED.sizes, dtypes=_NARROW)
         other = context.explore("gradient", narrow, lambda case: _narrow_agrees(context, case), examples=12)
     except GradientNotFoundError as error:
         return Outcome(family="gradient", status=MISSING, note=str(error).splitlines()[0])
     return other if other.status == FAILED else replace(outcome, cases=outcome.cases + other.cases)
 
 
+def _narrow_alone(context: Context) -> list[Case]:
+    """Return calls of narrow dtypes that have no wide counterpart to be compared with."""
+    dtypes = (torch.float32, torch.complex64)
+    cases = template_cases(context, dtypes=dtypes, sizes=(2,), most=MOST_TEMPLATES)
+    return [case for case in cases if not _has_counterpart(context, case)]
+
+
+def _has_counterpart(context: Context, case: Case) -> bool:
+    """Tell whether the op takes the same call with wide dtypes in place of narrow ones."""
+    dtypes = tuple(widened_dtype(recipe.dtype) for recipe in case.tensors)
+    return any(choice.dtypes == dtypes and choice.counts == case.counts for choice in context.domain.choices)
+
+
 def _narrow_agrees(context: Context, case: Case) -> None:
     """The gradient of a narrow dtype is that of float64 for the same numbers, as far as the dtype goes."""
-    if not any(recipe.dtype in NARROW for recipe in case.tensors) or context.subject.is_random:
+    is_narrow = any(recipe.dtype in _NARROW for recipe in case.tensors)
+    if not is_narrow or context.subject.is_random or not _has_counterpart(context, case):
         raise NotForThis
     tensors = inputs_with_grad(case)
     wide = [widened(tensor).requires_grad_(tensor.requires_grad) for tensor in tensors]
-    dtypes = tuple(tensor.dtype for tensor in wide)
-    if not any(choice.dtypes == dtypes and choice.counts == case.counts for choice in context.domain.choices):
-        raise NotForThis
     sides = []
     for inputs in (wide, tensors):
         results = [result for result in floating(case.run(inputs)) if result.requires_grad]
@@ -113,7 +129,7 @@ def _narrow_agrees(context: Context, case: Case) -> None:
         leaves = [tensor for tensor in inputs if tensor.requires_grad]
         sides.append(torch.autograd.grad(results, leaves, weights, allow_unused=True))
     names = [name for name, tensor in zip(case.names(), tensors, strict=True) if tensor.requires_grad]
-    dtype = str(min((t.dtype for t in tensors if t.dtype in NARROW), key=str)).removeprefix("torch.")
+    dtype = str(min((t.dtype for t in tensors if t.dtype in _NARROW), key=str)).removeprefix("torch.")
     for name, expected, actual in zip(names, *sides, strict=True):
         if (expected is None) != (actual is None):
             raise Broken(f"the gradient of {name} is there in one of {dtype} and float64 only")
@@ -146,7 +162,7 @@ def _is_wide(case: Case, tensors: Sequence[torch.Tensor]) -> bool:
     """Tell whether all inputs that are differentiated, and all results, have the digits for a fine step."""
     leaves = [tensor for tensor in tensors if tensor.requires_grad]
     results = floating(case.run([tensor.detach() for tensor in tensors]))
-    return all(tensor.dtype in (torch.float64, torch.complex128) for tensor in (*leaves, *results))
+    return all(tensor.dtype in WIDE for tensor in (*leaves, *results))
 
 
 def _check_narrow(context: Context, case: Case) -> None:
@@ -244,7 +260,7 @@ def _worst(
     context: Context, case: Case, tensors: Sequence[torch.Tensor], *, steps: Sequence[float], bound: float
 ) -> str | None:
     """Compare the gradient of one weighted sum element by element; None where some step width agrees everywhere."""
-    results = [result for result in floating(case.run(tensors)) if result.requires_grad]
+    results = [_real(result) for result in floating(case.run(tensors)) if result.requires_grad]
     if not results:
         return None
     weights = [torch.linspace(0.5, 1.5, r.numel(), dtype=r.dtype, device=r.device).view(r.shape) for r in results]
@@ -253,7 +269,7 @@ def _worst(
 
     def total(values: Sequence[torch.Tensor]) -> float:
         with torch.no_grad():
-            results = floating(case.run(values))
+            results = [_real(result) for result in floating(case.run(values))]
         return float(sum((w.double() * r.double()).sum() for w, r in zip(weights, results, strict=False)))
 
     plain = [tensor.detach().clone() for tensor in tensors]
@@ -262,9 +278,9 @@ def _worst(
     for place, (tensor, grad) in enumerate(zip(wanted, grads, strict=True)):
         name = next(names)
         where = next(i for i, tensor in enumerate(tensors) if tensor is wanted[place])
-        flat = plain[where].view(-1)
-        for i in range(tensor.numel()):
-            analytic = 0.0 if grad is None else float(grad.reshape(-1)[i])
+        flat = _real(plain[where]).view(-1)
+        for i in range(flat.numel()):
+            analytic = 0.0 if grad is None else float(_real(grad).reshape(-1)[i])
             numeric = []
             for step in steps:
                 old = float(flat[i])
@@ -285,12 +301,22 @@ def _worst(
     return worst[1] if worst else None
 
 
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the real and imaginary parts as numbers of their own: a complex gradient is that of these."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def has_wide(context: Context) -> bool:
+    """Tell whether the op takes inputs with the digits for a fine numerical derivative."""
+    return any(dtype in WIDE for choice in context.domain.choices for dtype in choice.dtypes)
+
+
 def second_gradient(context: Context) -> Outcome:
     """The gradient of the gradient is the numerical one; where a backward op has none, that is reported."""
     stop = obstacle(context, "second gradient")
     if stop is not None:
         return stop if stop.status != MISSING else skipped("second gradient", "no first one")
-    if not any(torch.float64 in choice.dtypes for choice in context.domain.choices):
+    if not has_wide(context):
         return skipped("second gradient", "needs a kernel for float64")
     absent: list[str] = []
 
@@ -315,7 +341,7 @@ def second_gradient(context: Context) -> Outcome:
                 *_gradcheck_lines(case, "gradgradcheck", wide=wide),
             )
 
-    wanted = Restriction(sizes=(2, 1), dtypes=(torch.float64,))
+    wanted = Restriction(sizes=(2, 1), dtypes=WIDE)
     outcome = context.explore("second gradient", wanted, holds, examples=6)
     if absent and outcome.failure is None:
         return Outcome(family="second gradient", status=MISSING, note=absent[0])

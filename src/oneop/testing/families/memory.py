@@ -7,7 +7,7 @@ from dataclasses import replace
 from oneop.errors import KernelNotFoundError
 from oneop.testing.case import Case, Restriction
 from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.context import Context, failed, skipped, usual_cases
+from oneop.testing.families.context import Context, failed, skipped, together, usual_cases
 from oneop.testing.families.unmapped import beside_unmapped, on_locked_inputs
 from oneop.testing.memory.guards import run_guarded
 from oneop.testing.memory.late import first_late_write
@@ -16,6 +16,8 @@ from oneop.testing.values import LAYOUTS
 
 #: Sizes of axes beside unmapped memory: vectors of all widths have a rest, and loops over blocks have whole ones.
 FLUSH_SIZES = (1, 3, 8, 13, 17, 33, 67, 1024, 2051)
+#: Values for which a kernel may leave an element out: it takes none of its branches for NaN, or skips zeros.
+FILLS = ("special", "zeros", "equal")
 
 
 def memory(context: Context) -> Outcome:
@@ -34,6 +36,11 @@ def memory(context: Context) -> Outcome:
     outcome = context.explore("memory", Restriction(sizes=sizes, layouts=layouts), lambda case: memory_holds(case))
     if outcome.status == FAILED:
         return outcome
+    if context.repeat is None and not context.subject.hints.values:
+        filled = [case.like(fill=fill) for case in usual_cases(context, (13,)) for fill in FILLS]
+        outcome = together(outcome, context.run("memory", filled, memory_holds))
+        if outcome.status == FAILED:
+            return outcome
     failure = beside_unmapped(cases) or on_locked_inputs(cases)
     return failure or replace(outcome, cases=outcome.cases + len(cases))
 

@@ -65,6 +65,7 @@ def opcheck(context: Context) -> Outcome:
     """Torch's own check of a custom op: schema, fake tensors, autograd registration, AOT dispatch."""
 
     def holds(case: Case) -> None:
+        case.run(case.make())  # what the op refuses is no matter of torch's check
         overload = context.subject.call.overload
         args = context.subject.torch_args(case.group(_inputs(context, case)), case.attributes)
         names = [argument.name for argument in overload._schema.arguments]

@@ -94,11 +94,14 @@ def _run_kernel(case: Case, index: int) -> list[torch.Tensor]:
 def _repeats(context: Context, case: Case, run: Callable[[Case], list[torch.Tensor]]) -> None:
     first = [result.clone() for result in run(case)]
     run(case.like(seed=7))
+    what = "the same call gives another result when repeated"
+    if context.subject.is_random:
+        what = "after the same torch.manual_seed the call gives other numbers: draw them from torch's generator"
     # Threads inside a kernel that share one core meet rarely: see SECONDS.
     rounds, until = 0, time.process_time() + (RACE_SECONDS if case.size[0] >= ELEMENTS else 0)
     while rounds < 2 or (rounds < _MOST_ROUNDS and time.process_time() < until):
         rounds += 1
-        assert_same(first, run(case), "the same call gives another result when repeated", context.output_names())
+        assert_same(first, run(case), what, context.output_names())
 
 
 def _large_cases(context: Context) -> list[Case]:

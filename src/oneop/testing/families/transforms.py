@@ -12,7 +12,7 @@ from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import Broken, Enough
 from oneop.testing.families.context import Context, skipped
-from oneop.testing.families.gradients import differentiable, floating, inputs_with_grad
+from oneop.testing.families.gradients import WIDE, differentiable, floating, has_wide, inputs_with_grad
 from oneop.testing.report import MISSING, Outcome
 
 
@@ -27,6 +27,7 @@ def jvp(context: Context) -> Outcome:
         tensors = [tensor.detach() for tensor in inputs_with_grad(case)]
         flags = differentiable(case)
         directions = [torch.linspace(0.5, 1.5, t.numel()).to(t).view(t.shape) for t in tensors]
+        directions = [d * (1 + 0.5j) if d.is_complex() else d for d in directions]
         own = [t for t, flag in zip(tensors, flags, strict=True) if flag]
         along = [d for d, flag in zip(directions, flags, strict=True) if flag]
 
@@ -40,7 +41,7 @@ def jvp(context: Context) -> Outcome:
         except (OpNotImplementedError, NotImplementedError) as error:
             absent.append(str(error).splitlines()[0])
             raise Enough from None
-        wide = all(t.dtype == torch.float64 for t in own)
+        wide = all(t.dtype in WIDE for t in own)
         step = 1e-6 if wide else 4e-3
         high = function(*(t + step * d for t, d in zip(own, along, strict=True)))
         low = function(*(t - step * d for t, d in zip(own, along, strict=True)))
@@ -52,13 +53,14 @@ def jvp(context: Context) -> Outcome:
                 place = int((derivative - other).abs().flatten().argmax())
                 raise Broken(
                     f"the tangent of {name} differs from the numerical one: at element {place} it is "
-                    f"{float(other.flatten()[place]):.6g}, expected {float(derivative.flatten()[place]):.6g}"
+                    f"{other.flatten()[place].item():.6g}, expected {derivative.flatten()[place].item():.6g}"
                 )
 
     dtypes = {dtype for choice in context.domain.choices for dtype in choice.dtypes}
-    if not dtypes & {torch.float32, torch.float64}:
+    tried = WIDE if has_wide(context) else (torch.float32, torch.complex64)
+    if not dtypes.intersection(tried):
         return skipped("jvp", "no floating inputs")
-    wanted = Restriction(sizes=(2, 1, 3), dtypes=(torch.float64,) if torch.float64 in dtypes else (torch.float32,))
+    wanted = Restriction(sizes=(2, 1, 3), dtypes=tried)
     outcome = context.explore("jvp", wanted, holds, examples=8)
     if absent and outcome.failure is None:
         return Outcome(family="jvp", status=MISSING, note="no forward-mode rule is registered")
