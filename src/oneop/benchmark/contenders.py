@@ -24,7 +24,7 @@ from oneop.testing.accuracy import LOW
 from oneop.testing.case import Case
 from oneop.testing.compare import is_close, largest_value
 from oneop.testing.families.agreement import call_reference, results_of_kernel
-from oneop.testing.families.gradients import differentiable, floating
+from oneop.testing.families.gradients.inputs import differentiable, floating
 
 
 @dataclass(frozen=True, kw_only=True)

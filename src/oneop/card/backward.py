@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from oneop.testing.case import Case
-from oneop.testing.families.gradients import differentiable, floating
+from oneop.testing.families.gradients.inputs import differentiable, floating
 
 
 @dataclass(frozen=True, kw_only=True)

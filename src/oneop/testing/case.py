@@ -176,12 +176,12 @@ def _bounds(domain: Domain, choice: Choice, shapes: Sequence[tuple[int, ...]]) -
     least = min((size for shape in shapes for size in shape), default=1)
     bounds: list[tuple[float, float] | None] = []
     for name, dtype in zip(names, choice.dtypes, strict=True):
-        hinted, found = subject.hints.values.get(name), domain.values.get(name)
+        hinted, limits = subject.hints.values.get(name), domain.values.get(name)
         is_index = is_mixed and not dtype.is_floating_point and dtype != torch.bool
         if is_index:
-            low, high = found or (0, least - 1)
-            found = (low, min(high, least - 1))
-        bounds.append(hinted or found)
+            low, high = limits or (0, least - 1)
+            limits = (low, min(high, least - 1))
+        bounds.append(hinted or limits)
     return bounds
 
 

@@ -26,9 +26,6 @@ from oneop.testing.families import (
     aliases,
     crashes,
     environment,
-    gradient_kinds,
-    gradient_variants,
-    gradients,
     hosts,
     inference,
     invariance,
@@ -45,6 +42,7 @@ from oneop.testing.families import (
     values,
 )
 from oneop.testing.families.context import Context, Family, skipped
+from oneop.testing.families.gradients import first, graph, kinds, second, variants
 from oneop.testing.idle_threads import idle_threads
 from oneop.testing.report import FAILED, CheckReport, Failure, Outcome
 from oneop.testing.subject import Bounds, Hints, Subject, make_hints, name_of, subject_of
@@ -69,11 +67,11 @@ FAMILIES: dict[str, Family] = {
     "environment": environment.environment,
     "leaks": leaks.leaks,
     "threads": repetition.threads,
-    "gradient": gradients.gradient,
-    "second gradient": gradients.second_gradient,
-    "graph gradient": gradients.graph_gradient,
-    "gradient variants": gradient_variants.gradient_variants,
-    "gradient kinds": gradient_kinds.gradient_kinds,
+    "gradient": first.gradient,
+    "second gradient": second.second_gradient,
+    "graph gradient": graph.graph_gradient,
+    "gradient variants": variants.gradient_variants,
+    "gradient kinds": kinds.gradient_kinds,
     "jvp": transforms.jvp,
     "vmap": transforms.vmap,
     "opcheck": programs.opcheck,

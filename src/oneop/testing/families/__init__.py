@@ -5,9 +5,7 @@ memory.py      red zones
 agreement.py   kernels against each other, against the reference, on special values
 repetition.py  determinism, threads
 layouts.py     strides, and sizes that are zero, odd or large
-gradients.py   first and second order, eager and graph
-gradient_variants.py, gradient_at_zero.py  gradients asked for in other ways, and at zero
-gradient_kinds.py  the gradient for graphs against the one for eager mode
+gradients/     first and second order, eager and graph, asked for in other ways
 transforms.py  jvp, vmap
 programs.py    opcheck, compile, export, jobs
 placement.py   CPU against GPU, SBP signatures

@@ -15,7 +15,7 @@ from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import Broken, NotForThis, first_lines
 from oneop.testing.families.aliases import assert_own_memory
 from oneop.testing.families.context import Context
-from oneop.testing.families.gradients import differentiable, floating, obstacle
+from oneop.testing.families.gradients.inputs import differentiable, floating, obstacle
 from oneop.testing.report import Outcome
 
 

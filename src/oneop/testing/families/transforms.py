@@ -12,7 +12,7 @@ from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import Broken, Enough
 from oneop.testing.families.context import Context, skipped
-from oneop.testing.families.gradients import WIDE, differentiable, floating, has_wide, inputs_with_grad
+from oneop.testing.families.gradients.inputs import WIDE, differentiable, floating, has_wide, inputs_with_grad
 from oneop.testing.report import MISSING, Outcome
 
 

@@ -10,7 +10,7 @@ from oneop.testing.case import Case
 from oneop.testing.compare import describe, difference, is_close, largest_value, number
 from oneop.testing.explore import Broken
 from oneop.testing.families.context import Context, skipped
-from oneop.testing.families.gradients import WANTED, inputs_with_grad, obstacle
+from oneop.testing.families.gradients.inputs import WANTED, inputs_with_grad, obstacle
 from oneop.testing.report import PASSED, Outcome, arguments_text
 from oneop.testing.two_gradients import both_of
 

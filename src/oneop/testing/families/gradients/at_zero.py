@@ -10,7 +10,7 @@ import torch
 
 from oneop.testing.case import Case
 from oneop.testing.explore import Broken, NotForThis
-from oneop.testing.families.gradients import differentiable, floating
+from oneop.testing.families.gradients.inputs import differentiable, floating
 
 #: Two steps: slopes of both, on both sides, are alike where there is a derivative.
 _STEPS = {torch.float64: (1e-3, 1e-4)}

@@ -12,8 +12,8 @@ from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import MANY_ELEMENTS, Broken, NotForThis, first_lines
 from oneop.testing.families.agreement import call_reference
 from oneop.testing.families.context import Context, skipped, usual_cases, with_each_attribute
-from oneop.testing.families.gradient_at_zero import cases_at_zero, gradient_is_a_number, is_at_zero
-from oneop.testing.families.gradients import differentiable, floating, obstacle
+from oneop.testing.families.gradients.at_zero import cases_at_zero, gradient_is_a_number, is_at_zero
+from oneop.testing.families.gradients.inputs import differentiable, floating, obstacle
 from oneop.testing.report import MISSING, Outcome
 
 
