@@ -67,7 +67,7 @@ UNTESTED: tuple[str, ...] = (
     "jobs/training/session.py: use the same placement in all jobs that share it",
     "runtime/random_calls.py: vmap called random operation while in randomness error mode. Please either "
     "use the same or different randomness flags on vmap or perform the randomness operation out of vmap",
-    "sharding/dtensor.py: Sharding propagation failed for",
+    "sharding/dtensor/running.py: Sharding propagation failed for",
     "sharding/pin_rules.py: B or P oneop.sbp_signatures lists what it has",
     "sharding/symbolic.py: call the op outside torch.compile or on tensors whose sizes are known",
     "testing/families/gradients/first.py: gradcheck",

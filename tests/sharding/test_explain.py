@@ -15,7 +15,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import oneop
 from oneop.errors import ArgumentError, RedistributionError
-from oneop.sharding import dtensor
+from oneop.sharding.dtensor.running import known_calls
 from quick_python import command
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
@@ -148,12 +148,12 @@ def test_a_call_that_is_run_by_the_adapter_is_known(four):
     line, _ = four
     op = sample_ops.expand()
     x = tensor(line, (2, 1), Shard(0))
-    dtensor._known.clear()
+    known_calls.clear()
     for width in (3, 5, 3, 5):
         assert op(x, shape=[8, width]).to_local().shape == (2, width)
-    assert len(dtensor._known) == 2
+    assert len(known_calls) == 2
     op.register_sbp("P -> P")  # another answer from now on
-    assert not dtensor._known and op(x, shape=[8, 3]).placements == (Replicate(),)
+    assert not known_calls and op(x, shape=[8, 3]).placements == (Replicate(),)
 
 
 def test_without_a_process_group():

@@ -9,7 +9,8 @@ import torch
 
 import oneop
 from oneop.errors import ShardingError
-from oneop.sharding import dtensor, self_test, switched_off
+from oneop.sharding import self_test, switched_off
+from oneop.sharding.dtensor import private
 from quick_python import command
 
 SRC = Path(__file__).parents[2] / "src"
@@ -122,9 +123,9 @@ def test_the_installed_torch_passes():
 
 
 def test_the_self_test_can_fail(monkeypatch):
-    monkeypatch.setattr(dtensor, "redistribute_cost", lambda old, new: 0.0)
+    monkeypatch.setattr(private, "redistribute_cost", lambda old, new: 0.0)
     assert self_test.why_unusable() == "its costs of redistribution are others"
-    monkeypatch.setattr(dtensor, "RuntimeSchemaInfo", lambda *args, **kwargs: None)
+    monkeypatch.setattr(private, "RuntimeSchemaInfo", lambda *args, **kwargs: None)
     assert "its key" in self_test.self_test()
 
 

@@ -2,7 +2,7 @@
 
 Collectives, meshes and process groups are torch's.
 
-    dtensor.py      the adapter: what of DTensor is not public is used there, and in local.py and symbolic.py
+    dtensor/        the adapter: what of DTensor is not public is used there, and in local.py and symbolic.py
     planning.py     candidates for a call on a mesh, what each costs, and the one chosen
     local.py        what a call is on one device: shards, and attributes that are declared to hold sizes
     symbolic.py     sizes that are symbols while torch traces

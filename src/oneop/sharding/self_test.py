@@ -1,7 +1,7 @@
 """Whether DTensor is as the adapter needs it: asked at first use, before any op is registered with it.
 
 A torch that oneop was tested with is asked for the parts and for its keys. Any other torch also runs a call, through
-the steps that `dtensor.py` takes: on the strategy's path and on that of a handler. No process group is needed.
+the steps that `dtensor/` takes: on the strategy's path and on that of a handler. No process group is needed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from torch.distributed.tensor._op_schema import OpSchema, OpSpec, OpStrategy
 
 from oneop._build.torch_install import is_tested
 from oneop.runtime.modes import without_modes
-from oneop.sharding import dtensor
+from oneop.sharding.dtensor import private
 
-_adapter: Any = dtensor  # with the names that it takes from torch
+_adapter: Any = private  # with the names that it takes from torch
 
 #: Values of each type of attribute.
 _PAIRS: tuple[tuple[object, object], ...] = ((1, 2), (1.0, 2.0), ("a", "b"), (False, True), ((1, 2), (2, 1)), (None, 1))
@@ -119,7 +119,7 @@ def _same_placements(schema: OpSchema) -> OpStrategy:
 
 
 def _handle(op_call: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-    """Run a call as `dtensor._run_fully` does."""
+    """Run a call as `dtensor.running` does."""
     dispatcher = DTensor._op_dispatcher
     info: Any = dispatcher.unwrap_to_op_info(op_call, args, kwargs)
     sharding = dispatcher.sharding_propagator.propagate_op_sharding_non_cached(info.schema)
