@@ -8,8 +8,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from oneop.sharding import planning
 from oneop.sharding.dtensor.running import known_calls
+from oneop.sharding.planning import choice
 
 #: Sizes and grids of the mesh.
 LINES = {8: (8,), 64: (64,), 1024: (1024,)}
@@ -31,7 +31,7 @@ def ranks():
 def planned(monkeypatch, shape):
     """Return how often inference ran for a plan, and the placements of the result."""
     runs = []
-    infers = planning.infers
+    infers = choice.infers
 
     def counted(*args):
         runs.append(args)
@@ -44,7 +44,7 @@ def planned(monkeypatch, shape):
     b = DTensor.from_local(torch.randn(8, 5), mesh, columns if len(shape) > 1 else [Replicate()], run_check=False)
     op = sample_ops.matmul()
     with monkeypatch.context() as patch:
-        patch.setattr(planning, "infers", counted)
+        patch.setattr(choice, "infers", counted)
         torch._C._clear_DTensor_sharding_propagator_cache()
         known_calls.clear()
         result = op(a, b)

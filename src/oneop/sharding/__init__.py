@@ -3,7 +3,7 @@
 Collectives, meshes and process groups are torch's.
 
     dtensor/        the adapter: what of DTensor is not public is used there, and in local.py and symbolic.py
-    planning.py     candidates for a call on a mesh, what each costs, and the one chosen
+    planning/       candidates for a call on a mesh, what each costs, and the one chosen
     local.py        what a call is on one device: shards, and attributes that are declared to hold sizes
     symbolic.py     sizes that are symbols while torch traces
     parts.py        where a kernel runs, and calls that tell it
