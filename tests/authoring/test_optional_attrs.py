@@ -257,7 +257,7 @@ def test_checked_sharded_and_in_stubs():
     signature = inspect.signature(op)
     assert signature.parameters["low"].annotation == float | None
     check_sbp(op, [torch.randn(6, 4)], low=None, high=0.5)
-    assert check("clipped").ok
+    assert check("clipped", examples=6).ok
 
 
 @pytest.mark.parametrize("wrong_for", ["None", "a value"])
@@ -272,7 +272,7 @@ def test_a_gradient_that_is_wrong_for_none_or_for_values_is_found(wrong_for):
         return dy * (4.0 if wrong_for == "a value" else ctx.by)
 
     with pytest.raises(OpCheckFailed, match="scaled, gradient: the gradient of input"):
-        check("scaled")
+        check("scaled", only="gradient")
 
 
 def test_by_position():
