@@ -26,6 +26,8 @@ def command() -> list[str]:
     """Return what starts a Python program, to be followed by its path, or by -c or -m, and its arguments."""
     if os.environ.get("COVERAGE_FILE"):  # it measures processes that start as such
         return [sys.executable]
+    if Path("/dev/nvidiactl").exists():  # importing torch's compiler asks for GPUs, and then a fork cannot use them
+        return [sys.executable]
     # -S and -E: nothing of an environment is needed to hand three files and some words to the server.
     return [sys.executable, "-S", "-E", str(HERE / "client.py"), _address()]
 

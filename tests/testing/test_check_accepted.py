@@ -7,6 +7,10 @@ import torch
 import oneop
 from oneop.registry import isolated
 from oneop.testing.checker import run_check
+from oneop.testing.families import memory
+from oneop.testing.memory.cuda_child import NotDefinedAgainError, first_cuda_death
+from oneop.testing.memory.flush import FlushCall
+from oneop.testing.repeating import repeated_case, tensor_case
 from oneop.testing.subject import Hints
 
 
@@ -113,3 +117,16 @@ def test_numbers_that_no_seed_decides():
 
     (outcome,) = run_check(op, Hints(), only=["determinism"]).outcomes
     assert outcome.status == "failed" and "draw them from torch's generator" in outcome.failure.message
+
+
+def test_an_op_that_no_file_defines_is_not_tried_in_a_new_process(monkeypatch):
+    """Such as one of a function. On a GPU the process that may end is a new one, not a fork."""
+    op = oneop.define("accepted_twice(Tensor x) -> Tensor y", infer="x -> x", differentiable=False)
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda x: 2 * x)
+    case = repeated_case("accepted_twice", "memory", [tensor_case((3,), torch.float32)])
+    many = [FlushCall(case, 0, True)] * 1200  # as a program they are longer than an argument may be
+    with pytest.raises(NotDefinedAgainError):
+        first_cuda_death(many)
+    monkeypatch.setattr(memory, "beside_unmapped", lambda cases: first_cuda_death(many[:1]))
+    (outcome,) = run_check(op, Hints(), only=["memory"]).outcomes
+    assert outcome.status == "partial" and "does not define the op" in outcome.note

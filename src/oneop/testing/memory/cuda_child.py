@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from oneop.errors import OpNotFoundError
 from oneop.testing.loading import loading_lines
 from oneop.testing.memory.flush import FlushCall
 from oneop.testing.memory.isolation import Death
@@ -17,8 +18,15 @@ SECONDS = 180.0
 _ILLEGAL = 77  # exit status
 
 
+class NotDefinedAgainError(Exception):
+    """Running the files of an op in a new process does not define it, as where a function of them did."""
+
+
 def first_cuda_death(calls: Sequence[FlushCall]) -> Death | None:
-    """Run the calls one after the other in a new process; return the first that ends it."""
+    """Run the calls one after the other in a new process; return the first that ends it.
+
+    Raises `NotDefinedAgainError` where that process has no such op.
+    """
     lines = ["import torch, oneop", *loading_lines(calls[0].case.subject)]
     lines += ["from oneop.testing.memory.cuda_child import run_calls", "run_calls(["]
     for call in calls:
@@ -26,8 +34,9 @@ def first_cuda_death(calls: Sequence[FlushCall]) -> Death | None:
         lines.append(f"    (oneop.testing.repeated_case({arguments}), {call.kernel}, {call.at_end}, {call.only}),")
     program = "\n".join([*lines, "])"])
     try:
+        # As its input: one argument of a program may have 128 KiB.
         child = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=False
+            [sys.executable, "-"], input=program, capture_output=True, text=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired as error:
         shown = error.stdout or b""
@@ -36,6 +45,8 @@ def first_cuda_death(calls: Sequence[FlushCall]) -> Death | None:
     if child.returncode == 0:
         return None
     place = child.stdout.count("call ") - 1
+    if place < 0 and OpNotFoundError.__name__ in child.stderr:
+        raise NotDefinedAgainError
     if place < 0:
         raise RuntimeError(child.stderr.strip()[-300:])
     return Death(place, "illegal access" if child.returncode == _ILLEGAL else f"exit status {child.returncode}")
