@@ -2,6 +2,7 @@
 #include "torch_host/autograd/derived_forward.h"
 
 #include <ATen/Functions.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "engine/ops/error.h"
@@ -43,6 +44,43 @@ torch::jit::Stack with_variables(const Layout& layout, const torch::jit::Stack& 
   return stack;
 }
 
+// One of the two keys is included in the user's function, the other one while a transform works.
+bool in_torch_func() {
+  return c10::impl::tls_is_dispatch_key_included(
+             c10::DispatchKey::FuncTorchDynamicLayerFrontMode) ||
+         c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerBackMode);
+}
+
+bool needs_gradients(const torch::jit::Stack& primals) {
+  for (const c10::IValue& value : primals) {
+    if (value.isTensor() && value.toTensor().requires_grad()) {
+      return true;
+    }
+    if (value.isTensorList()) {
+      for (const c10::IValue& item : value.toListRef()) {
+        if (item.toTensor().requires_grad()) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+void detach(torch::jit::Stack* results) {
+  for (c10::IValue& result : *results) {
+    if (result.isTensor()) {
+      result = result.toTensor().detach();
+      continue;
+    }
+    c10::List<at::Tensor> list;
+    for (const c10::IValue& item : result.toListRef()) {
+      list.push_back(item.toTensor().detach());
+    }
+    result = std::move(list);
+  }
+}
+
 [[noreturn]] void refuse(const Layout& layout, const std::string& reason) {
   throw Error("OpNotImplementedError",
               "op " + in_quotes(layout.op->name) +
@@ -66,11 +104,34 @@ TensorList differentiate(const Layout& layout, const TensorList& outputs, const 
 
 }  // namespace
 
+TensorList tensors_of(const torch::jit::Stack& results) {
+  TensorList tensors;
+  for (const c10::IValue& result : results) {
+    if (result.isTensor()) {
+      tensors.push_back(result.toTensor());
+    } else {
+      for (const c10::IValue& item : result.toListRef()) {
+        tensors.push_back(item.toTensor());
+      }
+    }
+  }
+  return tensors;
+}
+
 TensorList derive_tangents(const Layout& layout, const torch::jit::Stack& primals,
-                           const TensorList& tangents, const AutogradCall& call) {
+                           const TensorList& tangents, const AutogradCall& call,
+                           torch::jit::Stack* results) {
+  // Where the caller asks for no gradients, the graph that is made here must not show in results.
+  // torch.func drops its own levels, and a detach would reach through them to outer ones.
+  const bool hides_graph =
+      !(at::GradMode::is_enabled() && needs_gradients(primals)) && !in_torch_func();
   const at::AutoGradMode with_gradients(true);
   TensorList variables;
-  const TensorList outputs = call(with_variables(layout, primals, tangents, &variables));
+  *results = call(with_variables(layout, primals, tangents, &variables));
+  const TensorList outputs = tensors_of(*results);
+  if (hides_graph) {
+    detach(results);
+  }
 
   TensorList differentiable;
   TensorList cotangents;

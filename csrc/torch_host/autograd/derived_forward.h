@@ -8,15 +8,22 @@
 
 namespace oneop {
 
-// A call of an op that records what its gradient needs; it returns all output tensors.
-using AutogradCall = std::function<TensorList(torch::jit::Stack)>;
+// A call of an op that records what its gradient needs.
+using AutogradCall = std::function<torch::jit::Stack(torch::jit::Stack)>;
 
-// The tangents of the outputs. The gradient of an op is linear in the gradients of its outputs, u.
+// All tensors among the results of a call, those of lists too.
+TensorList tensors_of(const torch::jit::Stack& results);
+
+// The tangents of the outputs; `results` gets those of the call. The op runs once: a second run of
+// a random op would draw other numbers, and tangents must be those of the results.
+//
+// The gradient of an op is linear in the gradients of its outputs, u.
 // Its derivative with respect to u, applied to the tangents of the inputs, is the product of the
 // Jacobian and these tangents. So the op runs with a gradient, that gradient is taken at u = 0, and
 // differentiated once more. Throws OpNotImplementedError where a backward op has no gradient of its
 // own.
 TensorList derive_tangents(const Layout& layout, const torch::jit::Stack& primals,
-                           const TensorList& tangents, const AutogradCall& call);
+                           const TensorList& tangents, const AutogradCall& call,
+                           torch::jit::Stack* results);
 
 }  // namespace oneop

@@ -32,20 +32,6 @@ torch::jit::Stack primal_arguments(const Layout& layout, const c10::IValue* args
   return stack;
 }
 
-TensorList tensors_of(const torch::jit::Stack& results) {
-  TensorList tensors;
-  for (const c10::IValue& result : results) {
-    if (result.isTensor()) {
-      tensors.push_back(result.toTensor());
-    } else {
-      for (const c10::IValue& item : result.toListRef()) {
-        tensors.push_back(item.toTensor());
-      }
-    }
-  }
-  return tensors;
-}
-
 }  // namespace
 
 void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
@@ -67,21 +53,24 @@ void compute_forward_mode(const TorchOp& op, const c10::OperatorHandle& handle,
     tangents.push_back(tensor->_fw_grad(/*level=*/0));
   }
   const torch::jit::Stack primals = primal_arguments(layout, args);
-  torch::jit::Stack results = primals;
-  compute_autograd(op, handle, keys, &results);
-
-  TensorList inputs;
-  for (const at::Tensor* tensor : CallTensors(layout, primals.data()).tensors) {
-    inputs.push_back(*tensor);
+  const auto call = [&](torch::jit::Stack arguments) {
+    compute_autograd(op, handle, keys, &arguments);
+    return arguments;
+  };
+  torch::jit::Stack results;
+  TensorList output_tangents;
+  if (forward != nullptr) {
+    results = call(primals);
+    TensorList inputs;
+    for (const at::Tensor* tensor : CallTensors(layout, primals.data()).tensors) {
+      inputs.push_back(*tensor);
+    }
+    output_tangents =
+        forward->rule->run(layout, primals.data(), inputs, tangents, tensors_of(results));
+  } else {
+    output_tangents = derive_tangents(layout, primals, tangents, call, &results);
   }
   const TensorList outputs = tensors_of(results);
-  const auto with_gradient = [&](torch::jit::Stack arguments) {
-    compute_autograd(op, handle, keys, &arguments);
-    return tensors_of(arguments);
-  };
-  const TensorList output_tangents =
-      forward != nullptr ? forward->rule->run(layout, primals.data(), inputs, tangents, outputs)
-                         : derive_tangents(layout, primals, tangents, with_gradient);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (output_tangents[i].defined()) {
       outputs[i]._set_fw_grad(output_tangents[i], /*level=*/0, /*is_inplace_op=*/false);

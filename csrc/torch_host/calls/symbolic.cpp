@@ -57,6 +57,8 @@ std::optional<std::vector<SymbolicOutput>> infer_symbolic(const OpRecord& record
     tells_dynamic |= frame.has_dynamic_outputs() && !record.op->has_dynamic_outputs();
     return outputs_of(frame);
   };
+  // Those of the last attempt that succeeded. The search goes on from there, and ends with one that
+  // does not.
   std::vector<SymbolicOutput> outputs;
   const auto attempt = [&] {
     std::array<std::vector<TensorMeta>, kRuns> runs;
@@ -71,15 +73,16 @@ std::optional<std::vector<SymbolicOutput>> infer_symbolic(const OpRecord& record
     } catch (const Error&) {
       return false;
     }
-    outputs.clear();
+    std::vector<SymbolicOutput> explained;
     for (size_t i = 0; i < runs[0].size(); ++i) {
       auto output =
           explain_output(symbols, runs[0][i], runs[1][i], real.empty() ? nullptr : &real[i]);
       if (!output) {
         return false;
       }
-      outputs.push_back(std::move(*output));
+      explained.push_back(std::move(*output));
     }
+    outputs = std::move(explained);
     return true;
   };
   // Where there is no way, guards on all sizes give the answer, or the author's own message.

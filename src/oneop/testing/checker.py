@@ -277,6 +277,8 @@ def _not_run(context: Context, family: str) -> Outcome | None:
         return skipped(family, "the op has no results to compare")
     if family == "jvp" and "gradient" in context.failed and core().op_info(op.name)["forward"] is None:
         return skipped(family, "not run: it is derived from the gradient, which is wrong")
+    if family == "jvp" and "gradient" in context.by_reference:
+        return skipped(family, "the gradient is that of the reference, and not the numerical one")
     for cause, (implied, meaning) in IMPLIED.items():
         if cause in context.failed and family in implied:
             return skipped(family, f"not run: {meaning}")

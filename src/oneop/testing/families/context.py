@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ class Context:
 
     `seconds` are of processor time, so a busy machine tries no less. `failed` names families that failed: a family
     leaves out what would fail for the same cause. `repeat` is the only call to try, where a failure is repeated.
+    `by_reference` names families in which the op does as its reference does, and not as numbers would have it: the
+    gradient of an embedding leaves out the row of padding.
     """
 
     subject: Subject
@@ -36,6 +39,7 @@ class Context:
     seconds: float
     repeat: Case | None = None
     failed: set[str] = field(default_factory=set)
+    by_reference: set[str] = field(default_factory=set)
     accuracy: dict[torch.dtype, Statistics] = field(default_factory=dict)
 
     def explore(self, family: str, wanted: Restriction, holds: Property, *, examples: int | None = None) -> Outcome:
@@ -152,8 +156,26 @@ def with_each_attribute(
     return cases[:most]
 
 
+def with_pairs_of_attributes(context: Context, case: Case, *, most: int = 24) -> list[Case]:
+    """Return calls in which two attributes have another value than the usual one, two values of each: flags combine."""
+    usual = dict(usual_attrs(context.domain))
+    others = {
+        name: [value for value in tried if value is not DEFAULT and repr(usual.get(name)) != repr(value)][:2]
+        for name, tried in context.domain.attrs.items()
+    }
+    cases = []
+    for first, second in itertools.combinations(others, 2):
+        for pair in itertools.product(others[first], others[second]):
+            changed = replace(case, attrs=tuple({**usual, first: pair[0], second: pair[1]}.items()))
+            if is_taken(changed):
+                cases.append(changed)
+    return cases[:most]
+
+
 def together(outcome: Outcome, more: Outcome) -> Outcome:
-    """Return the outcome of calls that were drawn and of more calls of the same family."""
+    """Return the outcome of calls that were drawn and of more calls of the same family; a failure stays one."""
+    if outcome.failure is not None:
+        return outcome
     if more.failure is not None or not outcome.cases:
         return more
     is_cut = outcome.status != PARTIAL and more.status == PARTIAL

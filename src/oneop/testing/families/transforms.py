@@ -80,11 +80,12 @@ def vmap(context: Context) -> Outcome:
         variants = [case.like(seed=seed) for seed in range(3)]
         samples = [variant.make() for variant in variants]
         count = len(case.tensors)
-        patterns: list[tuple[Any, ...]] = [(0,) * count]
-        patterns += [tuple(0 if i == j else None for i in range(count)) for j in range(count) if count > 1]
-        if all(len(tensor.shape) >= 1 for tensor in case.tensors):
-            patterns.append((1,) * count)
-        for dims in patterns:
+        last = [min(len(tensor.shape), 1) for tensor in case.tensors]  # a further axis than the first, if there is one
+        patterns: list[tuple[Any, ...]] = [(0,) * count, tuple(last)]
+        patterns += [tuple(dim if i % 2 == odd else 0 for i, dim in enumerate(last)) for odd in (0, 1)]
+        for alone in range(count) if count > 1 else ():
+            patterns += [tuple(dim if i == alone else None for i in range(count)) for dim in (0, last[alone])]
+        for dims in dict.fromkeys(patterns):
             batched = [
                 samples[0][i] if dim is None else torch.stack([sample[i] for sample in samples], dim)
                 for i, dim in enumerate(dims)

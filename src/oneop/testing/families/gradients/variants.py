@@ -8,7 +8,7 @@ import torch
 
 from oneop.testing.accuracy import widened
 from oneop.testing.case import Case, inferred_shapes
-from oneop.testing.compare import assert_close, largest_value
+from oneop.testing.compare import assert_close, largest_value, same_bits
 from oneop.testing.explore import MANY_ELEMENTS, Broken, NotForThis, first_lines
 from oneop.testing.families.agreement import call_reference
 from oneop.testing.families.context import Context, skipped, usual_cases, with_each_attribute
@@ -107,7 +107,13 @@ def _differentiate(
     if not wanted or not leaves or not all(bool(result.isfinite().all()) for result in wanted):
         return None
     weights = [_weights(result, layout) for result in wanted]
+    given = [(f"gradient of result {i}", weight) for i, weight in enumerate(weights)]
+    given += [(f"input {i}", tensor) for i, tensor in enumerate(tensors)]
+    before = [tensor.detach().clone() for _, tensor in given]
     grads = iter(torch.autograd.grad(wanted, leaves, weights, allow_unused=True))
+    for (what, tensor), old in zip(given, before, strict=True):
+        if not same_bits(old, tensor.detach()):
+            raise Broken(f"the gradient changes the {what} in place, which others may read")
     return [next(grads) if tensor.requires_grad else None for tensor in tensors]
 
 
