@@ -16,7 +16,7 @@ import torch
 from oneop.testing.edges.numbers import EDGES, floats_at_edges, integers_at_edges
 from oneop.testing.kept_values import KeptValues
 
-LAYOUTS = ("contiguous", "transposed", "strided", "offset", "expanded", "reversed")
+LAYOUTS = ("contiguous", "transposed", "strided", "padded", "offset", "expanded", "reversed")
 #: Of these fills all values are equal.
 _CONSTANTS = {"zeros": 0.0, "equal": 1.5, "lowest": -math.inf, "highest": math.inf}
 FILLS = (
@@ -125,8 +125,8 @@ def tensor(
     Args:
         shape: its shape.
         dtype: its dtype.
-        layout: "contiguous", "transposed", "strided", "offset" (starts inside its memory), "expanded" (stride 0) or
-            "reversed" (the first axis is the innermost).
+        layout: "contiguous", "transposed", "strided", "padded" (rows are parts of longer ones), "offset" (starts inside
+            its memory), "expanded" (stride 0) or "reversed" (the first axis is the innermost).
         fill: "plain", "positive", "special" (NaN, infinities and zeros among the values), "full" (all bits of the
             mantissa), "large", "tiny", "huge" or "extreme" (every other magnitude is 8 to 1000, 1e-6 to 1e-3, 1e4 to
             1e12, or so large that its square is beyond the dtype; large integers are up to 50,000, huge ones up to
@@ -152,6 +152,8 @@ def tensor(
         return values((*shape[:-2], shape[-1], shape[-2])).transpose(-1, -2)
     if layout == "strided" and shape:
         return values((*shape[:-1], 2 * shape[-1]))[..., ::2]
+    if layout == "padded" and len(shape) >= 2:
+        return values((*shape[:-1], shape[-1] + 3))[..., : shape[-1]]
     if layout == "offset":
         count = math.prod(shape)
         start = _OFFSETS[seed % len(_OFFSETS)]

@@ -21,6 +21,7 @@ from oneop.testing.subject import Subject
 
 #: Of the inputs and outputs of a call; a larger one is not made.
 MOST_ELEMENTS = 6_000_000
+_MOST_GROUPS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,9 +152,23 @@ def with_each_attribute(
             if value is DEFAULT or repr(usual.get(name)) == repr(value):
                 continue
             changed = replace(case, attrs=tuple({**usual, name: value}.items()))
+            changed = changed if is_taken(changed) else _of_multiples(context, changed, value)
             if is_taken(changed):
                 cases.append(changed)
     return cases[:most]
+
+
+def _of_multiples(context: Context, case: Case, value: Any) -> Case:
+    """Return the call with sizes of twice an integer attribute: channels are whole groups."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 < value <= _MOST_GROUPS:
+        return case
+    choices = [choice for choice in context.domain.choices if choice.dtypes == tuple(t.dtype for t in case.tensors)]
+    for template in choices[0].templates if choices else ():
+        shapes = template.shapes(dict.fromkeys(template.symbols, 2 * value))
+        larger = make_case(context.domain, choices[0], shapes, case.attrs)
+        if is_taken(larger):
+            return larger
+    return case
 
 
 def with_pairs_of_attributes(context: Context, case: Case, *, most: int = 24) -> list[Case]:

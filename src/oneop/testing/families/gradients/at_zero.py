@@ -10,6 +10,7 @@ import torch
 
 from oneop.testing.case import Case
 from oneop.testing.explore import Broken, NotForThis
+from oneop.testing.families.agreement import call_reference
 from oneop.testing.families.gradients.inputs import differentiable, floating
 
 #: Two steps: slopes of both, on both sides, are alike where there is a derivative.
@@ -50,11 +51,32 @@ def gradient_is_a_number(case: Case) -> None:
             continue
         element = int((~grad.isfinite()).flatten().nonzero()[0])
         slope = _slope(case, plain, place, element)
+        other = _of_reference(case, place, element) if slope is None else None
+        if other is not None:
+            raise Broken(
+                f"the gradient of {case.names()[place]} is {float(grad.flatten()[element])} at zero, where that of the "
+                f"reference is {other:.3g}: element {element}"
+            )
         if slope is not None:
             raise Broken(
                 f"the gradient of {case.names()[place]} is {float(grad.flatten()[element])} at zero, where the "
                 f"numerical one is {slope:.3g}: element {element}"
             )
+
+
+def _of_reference(case: Case, place: int, element: int) -> float | None:
+    """Return what torch says of the reference there, or None where that is no number either, or there is none."""
+    if case.subject.hints.reference is None:
+        return None
+    flags = differentiable(case)
+    tensors = [tensor.requires_grad_(flag) for tensor, flag in zip(case.make(), flags, strict=True)]
+    try:
+        results = [result for result in floating(call_reference(case, tensors)) if result.requires_grad]
+        grads = torch.autograd.grad(results, tensors[place], [torch.ones_like(r) for r in results], allow_unused=True)
+    except Exception:
+        return None
+    value = float(grads[0].flatten()[element]) if grads[0] is not None else math.nan
+    return value if math.isfinite(value) else None
 
 
 def _slope(case: Case, tensors: Sequence[torch.Tensor], place: int, element: int) -> float | None:

@@ -13,7 +13,13 @@ from oneop.testing.case import Case, Restriction
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.agreement import call_reference
-from oneop.testing.families.context import Context, template_cases, together, with_pairs_of_attributes
+from oneop.testing.families.context import (
+    Context,
+    template_cases,
+    together,
+    with_each_attribute,
+    with_pairs_of_attributes,
+)
 from oneop.testing.families.gradients.inputs import (
     WANTED,
     WIDE,
@@ -30,6 +36,8 @@ from oneop.testing.report import FAILED, MISSING, PASSED, Outcome, call_text
 _NARROW = (*NARROW, torch.complex64)
 #: Of each kind of call, tried beside drawn calls.
 _MOST_TEMPLATES = 8
+#: All alike, and each axis with one element among longer ones; the last are all different and longer than one.
+_SIZES = ((2,), (1, 2, 3), (2, 1, 3), (3, 2, 1), (2, 3, 4))
 
 
 def gradient(context: Context) -> Outcome:
@@ -43,7 +51,13 @@ def gradient(context: Context) -> Outcome:
     try:
         outcome = context.explore("gradient", wanted, lambda case: check(context, case), examples=12)
         if outcome.status == PASSED and context.repeat is None:
-            each = template_cases(context, dtypes=wanted.dtypes, sizes=(2,), most=_MOST_TEMPLATES)
+            each = [
+                case
+                for sizes in _SIZES
+                for case in template_cases(context, dtypes=wanted.dtypes, sizes=sizes, most=_MOST_TEMPLATES)
+            ]
+            axes = [case for case in each if max(map(len, (t.shape for t in case.tensors)), default=0) == 3][-1:]
+            each += [other for case in axes for other in with_each_attribute(context, case)]
             outcome = together(outcome, context.run("gradient", each, lambda case: check(context, case)))
             pairs = [pair for case in each[:1] for pair in with_pairs_of_attributes(context, case)]
             outcome = together(outcome, context.run("gradient", pairs, lambda case: check(context, case)))
