@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import oneop
 from oneop.errors import GradientNotFoundError, OpNotImplementedError
+from oneop.registry import isolated
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # by torch's forward mode itself
 SLOW_VMAP = pytest.mark.filterwarnings("ignore:There is a performance drop")
@@ -299,3 +300,47 @@ def test_the_profiler_shows_ops(ops):
         ops.t_relu(x).sum().backward()
     names = {event.key for event in profile.key_averages()}
     assert {"oneop::t_relu", "oneop::t_relu_grad"} <= names
+
+
+def rows_of_a_draw():
+    """A random op whose gradient knows what was drawn, and a list of its calls."""
+    op = oneop.define("t_draw(Tensor x, *, int count=3) -> (Tensor y, Tensor rows)", random=True)
+    op.register_infer(lambda x, count: (x.like(shape=(count,)), oneop.TensorSpec((count,), torch.int64)))
+    calls = []
+
+    @op.register_kernel("cpu", dtypes=torch.float64)
+    def draw(x, count):
+        calls.append(count)
+        rows = torch.randperm(len(x))[:count].numpy()
+        return x[rows], rows
+
+    op.register_grad(lambda ctx, dy, drows: torch.zeros_like(ctx.x).index_add(0, ctx.rows, dy))
+    return op, calls
+
+
+def test_derived_tangents_are_those_of_the_numbers_that_were_drawn():
+    with isolated():
+        op, calls = rows_of_a_draw()
+        x, v = double(50), double(50)
+        for seed in range(4):
+            torch.manual_seed(seed)
+            (y, rows), (dy, _) = jvp(op, (x,), (v,))
+            assert_close(y, x[rows])
+            assert_close(dy, v[rows])
+            torch.manual_seed(seed)
+            assert_close(op(x)[1], rows)  # as many numbers were drawn as by a plain call
+        assert len(calls) == 8
+        # Where inputs need gradients, and where they do not.
+        leaf = x.clone().requires_grad_()
+        for primal in (x, leaf):
+            with fwad.dual_level():
+                y, rows = op(fwad.make_dual(primal, v))
+                value, tangent = fwad.unpack_dual(y)
+                assert_close(tangent, v[rows])
+                assert value.requires_grad == (primal is leaf) and not rows.requires_grad
+        assert_close(torch.autograd.grad(value.sum(), leaf)[0], torch.zeros_like(x).index_fill(0, rows, 1))
+        # Reverse over forward by torch.func: the derivative of the sum of 2 * u[rows] * v[rows].
+        torch.manual_seed(5)
+        gradient = grad(lambda t: jvp(lambda u: op(u * u)[0], (t,), (v,))[1].sum())(x)
+        torch.manual_seed(5)
+        assert_close(gradient, 2 * v * torch.zeros_like(x).index_fill(0, op(x)[1], 1))

@@ -29,6 +29,20 @@ OP("sy_classes(Tensor a, Tensor b, Tensor c, Tensor d, *, int[] classes) -> Tens
       std::copy_n(d.data(), d.numel(), z.data());
     })
     .no_grad();
+// Of the outputs one has a size that a symbol says, and two have not.
+OP("sy_window(Tensor x, Tensor w) -> (Tensor y, Tensor z, Tensor both)")
+    .infer([](Infer& ctx) {
+      const auto n = ctx.size("x", 0), k = ctx.size("w", 0);
+      ctx.set("y", {n});
+      ctx.set("z", {n - k + 1});
+      ctx.set("both", {n + k});
+    })
+    .kernel<float>([](auto x, auto w, auto y, auto z, auto both) {
+      std::copy_n(x.data(), x.numel(), y.data());
+      std::copy_n(x.data(), z.numel(), z.data());
+      std::copy_n(w.data(), w.numel(), std::copy_n(x.data(), x.numel(), both.data()));
+    })
+    .no_grad();
 // Columns come out halved: no symbol says that.
 OP("sy_half(Tensor x) -> Tensor y")
     .infer([](Infer& ctx) { ctx.set("y", {ctx.size("x", 0), ctx.size("x", 1) / 2}); })
@@ -131,3 +145,23 @@ def test_inference_that_refuses_says_so(ops):
             lambda *tensors: ops.sy_classes(*tensors, classes=[0, 0, 1, 2]),
             [tuple(torch.ones(size, 1) for size in (3, 4, 5, 6))],
         )
+
+
+@settings(max_examples=12, deadline=None)
+@example(sizes=[(5, 3), (7, 2), (3, 3), (4, 4)])
+@given(sizes=st.lists(st.tuples(st.integers(2, 6), st.integers(2, 6)), min_size=2, max_size=5))
+def test_sizes_that_no_symbol_says_are_right_in_any_order(ops, sizes):
+    """Also where two sizes are equal in one call: then a guess holds that fails as soon as they are told apart."""
+
+    def window(x, w):
+        return ops.sy_window(x, w)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(window, backend="aot_eager", dynamic=True, fullgraph=True)
+    with torch._dynamo.config.patch(recompile_limit=64):
+        for n, k in sizes:
+            call = torch.randn(max(n, k)), torch.randn(k)
+            results, expected = compiled(*call), window(*call)
+            assert len(results) == 3
+            for result, other in zip(results, expected, strict=True):
+                torch.testing.assert_close(result, other)

@@ -6,7 +6,7 @@ from oneop.testing.case import Case, Restriction, make_case
 from oneop.testing.compare import assert_close, largest_value
 from oneop.testing.domain.probe import usual_attrs
 from oneop.testing.explore import NotForThis
-from oneop.testing.families.context import Context, together, usual_cases
+from oneop.testing.families.context import Context, template_cases, together, usual_cases
 from oneop.testing.families.sizes import many_axes
 from oneop.testing.report import PASSED, Outcome
 from oneop.testing.values import LAYOUTS, OFFSETS
@@ -42,7 +42,14 @@ def layouts(context: Context) -> Outcome:
     outcome = context.explore("layouts", wanted, holds, examples=context.examples * 2)
     if outcome.status != PASSED or context.repeat is not None:
         return outcome
-    return together(outcome, context.run("layouts", [*_at_every_offset(context), *_of_many_axes(context)], holds))
+    cases = [*_in_every_layout(context), *_at_every_offset(context), *_of_many_axes(context)]
+    return together(outcome, context.run("layouts", cases, holds))
+
+
+def _in_every_layout(context: Context) -> list[Case]:
+    """Return calls of two axes or so, whose inputs all have one layout after the other."""
+    cases = [case for case in template_cases(context, most=6) if any(len(tensor.shape) == 2 for tensor in case.tensors)]
+    return [case.like(layout=layout) for case in cases[:MOST_KINDS] for layout in LAYOUTS[1:]]
 
 
 def _at_every_offset(context: Context) -> list[Case]:

@@ -55,13 +55,13 @@ def _agrees_up_to_kinds(context: Context, case: Case) -> None:
         tensors = case.make()
         expected, results = call_reference(case, [tensor.clone() for tensor in tensors]), case.run(tensors)
         pairs = list(zip(expected, results, strict=False))
-        if any(one.shape != other.shape or one.dtype != other.dtype for one, other in pairs):
+        if any(right.shape != result.shape or right.dtype != result.dtype for right, result in pairs):
             raise
-        others = [(~one.isfinite()) & (~other.isfinite()) for one, other in pairs]
+        others = [(~right.isfinite()) & (~result.isfinite()) for right, result in pairs]
         try:
             assert_close(
-                [one.masked_fill(mask, 0) for (one, _), mask in zip(pairs, others, strict=True)],
-                [other.masked_fill(mask, 0) for (_, other), mask in zip(pairs, others, strict=True)],
+                [right.masked_fill(mask, 0) for (right, _), mask in zip(pairs, others, strict=True)],
+                [result.masked_fill(mask, 0) for (_, result), mask in zip(pairs, others, strict=True)],
                 "",
                 context.output_names(),
                 scale=1.0,

@@ -107,11 +107,11 @@ def _differentiate(
     if not wanted or not leaves or not all(bool(result.isfinite().all()) for result in wanted):
         return None
     weights = [_weights(result, layout) for result in wanted]
-    given = [(f"gradient of result {i}", weight) for i, weight in enumerate(weights)]
-    given += [(f"input {i}", tensor) for i, tensor in enumerate(tensors)]
-    before = [tensor.detach().clone() for _, tensor in given]
+    watched = [(f"gradient of result {i}", weight) for i, weight in enumerate(weights)]
+    watched += [(f"input {i}", tensor) for i, tensor in enumerate(tensors)]
+    before = [tensor.detach().clone() for _, tensor in watched]
     grads = iter(torch.autograd.grad(wanted, leaves, weights, allow_unused=True))
-    for (what, tensor), old in zip(given, before, strict=True):
+    for (what, tensor), old in zip(watched, before, strict=True):
         if not same_bits(old, tensor.detach()):
             raise Broken(f"the gradient changes the {what} in place, which others may read")
     return [next(grads) if tensor.requires_grad else None for tensor in tensors]
