@@ -34,10 +34,10 @@ def environment(context: Context) -> Outcome:
     values = ["0", "1", *environment_values(op)] if variables else []
 
     def holds(case: Case) -> None:
-        expected = [result.clone() for result in case.run(case.make())]
         is_large = case.size[0] >= _ELEMENTS  # such calls are for threads alone
         if not is_large:
-            _leaves_settings(case)
+            _leaves_settings(case)  # before any other call: the first one may change them for good
+        expected = [result.clone() for result in case.run(case.make())]
         for what, setting in [] if is_large else _settings(variables, values):
             with setting:
                 results = case.run(case.make())
