@@ -152,6 +152,13 @@ class Settings:
         "Use the compiled core that the wheel brings. 0: build it here.",
         type_name="0 or 1",
     )
+    precompile = Setting[bool](
+        "ONEOP_PRECOMPILE",
+        _flag,
+        True,
+        "Keep the SDK's headers precompiled for g++, about 35 MB for each set of flags.",
+        type_name="0 or 1",
+    )
     csrc_dir = _path_setting("ONEOP_CSRC_DIR", "Sources of the core, for work on oneop itself.")
 
     cc = _text_setting("CC", "C compiler; its C++ sibling is used if CXX is not set.")

@@ -31,7 +31,7 @@ from oneop._build.trust import why_not_trusted
 from oneop.errors import BuildError
 from oneop.settings import settings
 
-KINDS = ("library", "core", "host", "object", "source", "failed")
+KINDS = ("library", "core", "host", "object", "header", "source", "failed")
 
 #: Kinds that take long to make: `clear` removes them only by name.
 COSTLY_KINDS = ("core",)

@@ -31,6 +31,7 @@ class Job:
     title: str
     command: tuple[str, ...]
     folder: Path
+    may_fail: bool = False  # then the others go on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ def run_jobs(jobs: Sequence[Job], tick: Callable[[int, Sequence[str]], None]) ->
             pending: set[Future[Finished]] = set(futures)
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                if any(future.result().code != 0 for future in done):
+                if any(future.result().code != 0 and not future.result().job.may_fail for future in done):
                     runner.failed = True
                 tick(len(futures) - len(pending), runner.titles())
         except BaseException:
@@ -116,13 +117,13 @@ class _Runner:
             try:
                 process = self._start(job)
             except OSError as error:
-                self.failed = True
+                self.failed = self.failed or not job.may_fail
                 return Finished(job=job, code=127, output=f"{job.command[0]}: {error.strerror}\n", seconds=0.0)
             self._running[process.pid] = job.title
         output, _ = process.communicate()
         with self._lock:
             del self._running[process.pid]
-        if process.returncode != 0:
+        if process.returncode != 0 and not job.may_fail:
             self.failed = True
         return Finished(job=job, code=process.returncode, output=output, seconds=time.monotonic() - started)
 

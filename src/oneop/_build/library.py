@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import os
@@ -20,6 +19,7 @@ from oneop._build.compiler import Compiler, default_flags, known_cxx, split_word
 from oneop._build.cuda import Toolkit, cuda_flags, known_toolkits
 from oneop._build.generate import generate, keep_texts
 from oneop._build.plan import Plan, Unit, find_result
+from oneop._build.precompiled import header_of
 from oneop.errors import BuildError, described
 from oneop.settings import settings
 
@@ -191,11 +191,21 @@ def _plan_library(
     own_flags = split_words(settings.cxxflags, "ONEOP_CXXFLAGS")
     map_flags = [f"-ffile-prefix-map={folder}={shown}" for folder, shown in maps.items()]
     cpp_flags = (*default_flags(cxx, portable=bool(maps)), *map_flags, *common, *own_flags, *cflags)
-    cpp_files = [file for file in files if file.suffix in CPP_SUFFIXES]
-    parts = _parts_apart(cpp_files) if cxx.family == "gcc" and sys.platform == "linux" and not maps else []
+    texts = {file: _text_of(file) for file in files if file.suffix in CPP_SUFFIXES}
+    apart = cxx.family == "gcc" and sys.platform == "linux" and not maps
+    parts = _parts_apart(texts.values()) if apart else []
     cpp_flags = (*(f"-D{macro}" for macro, _ in parts), *cpp_flags)
-    units = [Unit(source=file, compiler=cxx, flags=cpp_flags) for file in cpp_files]
-    sdk_flags = (*_without_own_folders_and_macros(cpp_flags), f"-I{sysconfig.get_include()}", *SDK_FLAGS)
+    shared_flags = (*_without_own_folders_and_macros(cpp_flags), f"-I{sysconfig.get_include()}")
+    units = [
+        Unit(
+            source=file,
+            compiler=cxx,
+            flags=cpp_flags,
+            header=header_of(text, cxx, cpp_flags, shared_flags) if apart and settings.precompile else None,
+        )
+        for file, text in texts.items()
+    ]
+    sdk_flags = (*shared_flags, *SDK_FLAGS)
     units += [Unit(source=source, compiler=cxx, flags=sdk_flags) for _, source in parts]
     link_flags = [flag for flag in cpp_flags if flag.startswith(LINK_TOO)]
     link_flags += ["-Wl,--gc-sections"] if parts else []
@@ -222,17 +232,20 @@ def _plan_library(
     )
 
 
-def _parts_apart(files: Sequence[Path]) -> list[tuple[str, Path]]:
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""  # the compiler says it better
+
+
+def _parts_apart(texts: Iterable[str]) -> list[tuple[str, Path]]:
     """Return macro and source of the SDK's parts that these sources include.
 
     A source that includes a part by way of a header of its own has the part's functions compiled in itself.
     """
-    texts = []
-    for file in files:
-        with contextlib.suppress(OSError):  # the compiler says it better
-            texts.append(file.read_text(errors="replace"))
     folder = Path(sysconfig.get_include())
-    return [(macro, folder / source) for line, macro, source in SDK_PARTS if any(map(line.search, texts))]
+    return [(macro, folder / source) for line, macro, source in SDK_PARTS if any(line.search(text) for text in texts)]
 
 
 def _without_own_folders_and_macros(flags: Sequence[str]) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from oneop._build import cache
 from oneop._build.cache import Entry
 from oneop._build.diagnose import describe_failure
+from oneop._build.inputs.reads import compiler_reads, linker_reads
 from oneop._build.jobs import Finished, Job, run_jobs
 from oneop._build.lock import build_lock
 from oneop._build.manifest import Reads
@@ -27,8 +28,8 @@ from oneop._build.plan import (
     unit_facts,
     unit_manifest,
 )
+from oneop._build.precompiled import Headers, names_in, remove_old
 from oneop._build.progress import Progress
-from oneop._build.reads import compiler_reads, linker_reads
 from oneop._build.sources import Files
 from oneop.errors import BuildError
 
@@ -85,17 +86,43 @@ class _Make:
         todo = [index for index, unit in enumerate(known) if unit is None]
         self.progress.begin(len(todo), len(units))
         since_ns = _before_now()
-        jobs = [self.compile_job(units[index], self.work / str(index)) for index in todo]
-        results = self.run_jobs(jobs, lambda done: f"{len(units) - len(todo) + done}/{len(units)}")
-        self.files.forget()
+        results = self.run_compilers({units[index]: self.work / str(index) for index in todo}, since_ns)
         for index, result in zip(todo, results, strict=True):
             if result.code == 0:  # kept even if another one failed
                 known[index] = self.keep_object(units[index], self.work / str(index), result, since_ns)
         self.raise_if_failed(results)
         return [unit for unit in known if unit is not None]
 
+    def run_compilers(self, folders: Mapping[Unit, Path], since_ns: int) -> list[Finished]:
+        """Compile units, each into its folder, with precompiled headers where these help; keep new ones of those."""
+        done_before, total = len(self.plan.units) - len(folders), len(self.plan.units)
+        headers = Headers(self.plan)
+        flags = {unit: headers.flags_of(unit) for unit in folders}
+        made = {header: self.work / f"header{number}" for number, header in enumerate(headers.wanted)}
+        jobs = [self.compile_job(unit, folder, flags[unit]) for unit, folder in folders.items()]
+        jobs += [self.compile_job(header, folder, None, may_fail=True) for header, folder in made.items()]
+
+        def state(done: int) -> str:
+            return f"{min(done_before + done, total)}/{total}"
+
+        finished = self.run_jobs(jobs, state)
+        results = finished[: len(folders)]
+        again = [unit for unit, result in zip(folders, results, strict=True) if result.code != 0]
+        if any(flags[unit] is not None for unit in again):
+            # Without the headers: what the compiler says of the plain source counts.
+            self.finished = [result for result in self.finished if result.code == 0]
+            plain = self.run_jobs([self.compile_job(unit, folders[unit], None) for unit in again], state)
+            by_unit = dict(zip(again, plain, strict=True))
+            results = [by_unit.get(unit, result) for unit, result in zip(folders, results, strict=True)]
+        self.files.forget()
+        for (header, folder), result in zip(made.items(), finished[len(folders) :], strict=True):
+            if result.code == 0:
+                remove_old()
+                self.keep_object(header, folder, result, since_ns)
+        return results
+
     def keep_object(self, unit: Unit, folder: Path, result: Finished, since_ns: int) -> Object:
-        """Put a new object into the cache, and into the manifest which files made it."""
+        """Put a new object or header into the cache, and into the manifest which files made it."""
         facts = unit_facts(self.plan, unit, self.files)
         depfile = (folder / "unit.d").read_text(errors="surrogateescape")
         reads = compiler_reads(
@@ -103,8 +130,9 @@ class _Make:
         )
         (folder / "unit.d").unlink()
         kept = object_of(unit, facts, reads or _unknown_reads())
-        _write_record(folder, [result])
-        cache.publish(folder, kept.entry, kept.inputs, {"compile_seconds": result.seconds})
+        _write_record(folder, [result], [unit.command(folder)])
+        known = names_in(self.files, reads) if unit.kind == "header" and reads is not None else {}
+        cache.publish(folder, kept.entry, kept.inputs, {"compile_seconds": result.seconds, **known})
         if reads is not None:
             unit_manifest(unit, facts).remember(self.files, reads)
         return kept
@@ -148,9 +176,10 @@ class _Make:
         self.raise_if_failed(results)
         return report.read_text(errors="surrogateescape") if report.is_file() else None
 
-    def compile_job(self, unit: Unit, out: Path) -> Job:
-        out.mkdir()
-        return Job(title=f"compiling {unit.source.name}", command=unit.command(out), folder=Path.cwd())
+    def compile_job(self, unit: Unit, out: Path, flags: Sequence[str] | None, *, may_fail: bool = False) -> Job:
+        (out / unit.makes).parent.mkdir(parents=True, exist_ok=True)
+        command = unit.command(out, flags)
+        return Job(title=f"compiling {unit.source.name}", command=command, folder=Path.cwd(), may_fail=may_fail)
 
     def run_jobs(self, jobs: Sequence[Job], state: Callable[[int], str]) -> list[Finished]:
         for job in jobs:

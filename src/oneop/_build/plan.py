@@ -32,15 +32,20 @@ class Unit:
     source: Path
     compiler: Compiler
     flags: tuple[str, ...]
+    kind: str = "object"  # or "header", a precompiled one
+    makes: str = "unit.o"  # the file, in the folder of the result
+    header: Unit | None = None  # the precompiled header that may stand for the first #include (precompiled.py)
 
     @property
     def base(self) -> tuple[str, ...]:
         """Return the compiler and its flags, without source and outputs."""
         return (*self.compiler.command, *self.flags)
 
-    def command(self, out: Path) -> tuple[str, ...]:
-        """Return the command that writes `out`/unit.o and unit.d."""
-        return (*self.base, "-c", str(self.source), "-MD", "-MF", f"{out}/unit.d", "-o", f"{out}/unit.o")
+    def command(self, out: Path, flags: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Return the command that writes the result and unit.d into `out`, with other `flags` of the same meaning."""
+        base = self.base if flags is None else (*self.compiler.command, *flags)
+        language = ("-x", "c++-header") if self.kind == "header" else ()
+        return (*base, *language, "-c", str(self.source), "-MD", "-MF", f"{out}/unit.d", "-o", f"{out}/{self.makes}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +122,7 @@ def find_inputs(plan: Plan, unit: Unit, files: Files) -> Object | None:
 def object_of(unit: Unit, facts: Mapping[str, object], reads: Reads) -> Object:
     """Return the object made as `facts` and `reads` say."""
     inputs = {**facts, **reads.inputs()}
-    return Object(cache.entry_for("object", unit.source.stem, cache.digest(inputs)), inputs)
+    return Object(cache.entry_for(unit.kind, unit.source.stem, cache.digest(inputs)), inputs)
 
 
 def unit_manifest(unit: Unit, facts: Mapping[str, object]) -> Manifest:
@@ -180,7 +185,7 @@ def link_facts(plan: Plan, objects: Sequence[Object], files: Files) -> dict[str,
 
 def _surroundings(words: Sequence[str]) -> dict[str, object]:
     """Return what else a command depends on: variables, and the working folder if a path is relative to it."""
-    from oneop._build.flags import depends_on_cwd
+    from oneop._build.inputs.flags import depends_on_cwd
 
     variables = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
     facts: dict[str, object] = {"environment": variables} if variables else {}
@@ -190,7 +195,7 @@ def _surroundings(words: Sequence[str]) -> dict[str, object]:
 
 
 def _preprocessed(unit: Unit) -> str:
-    from oneop._build.reads import preprocessed
+    from oneop._build.inputs.reads import preprocessed
 
     return "" if unit.compiler.problem else preprocessed(unit.base, str(unit.source))
 

@@ -26,6 +26,10 @@ Stamp = tuple[int, int, int, int]
 ABSENT: Stamp = (-1, -1, -1, -1)
 
 
+#: Digests of files that this process has read, each with a stamp that is trusted. Headers of a second build are in it.
+_digests: dict[str, tuple[Stamp, str]] = {}
+
+
 @dataclass
 class Files:
     """The files of one build: each is looked at and read at most once."""
@@ -73,8 +77,14 @@ class Files:
         """Return the digest of a file's contents, or "" if it cannot be read."""
         digest = self._shas.get(path)
         if digest is None:
-            self.stamp(path)  # before the content: a change between the two makes the stamp old, not the digest
-            digest = self._shas[path] = sha_of(path)
+            stamp = self.stamp(path)  # before the content: a change between the two makes the stamp old, not the digest
+            known = _digests.get(path)
+            if known is not None and known[0] == stamp != ABSENT:
+                digest = known[1]
+            else:
+                digest = sha_of(path)
+                _digests[path] = (trusted(stamp, time.time_ns()), digest)
+            self._shas[path] = digest
         return digest
 
     def forget(self) -> None:

@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
     why = add_command(acts, "why", "say what differs between the last two builds", "oneop cache why leaky_relu")
     for subparser in (listed, cleared):
         subparser.add_argument(
-            "--kind", choices=("library", "core", "host", "object", "source", "failed"), help="only this kind"
+            "--kind", choices=("library", "core", "host", "object", "header", "source", "failed"), help="only this kind"
         )
         subparser.add_argument("--name", help="only entries of this name")
     cleared.add_argument("--all", action="store_true", help="the core too, which takes minutes to build")

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from oneop._build.sources import ABSENT, Files, changed_since, stamp_of
+from oneop._build.sources import ABSENT, Files, Stamp, changed_since, stamp_of, trusted
 
 _GAP = r"(?:[ \t]|/\*(?:[^*]|\*(?!/))*\*/)*"
 _LINE = re.compile(rf"^{_GAP}(?:#|%:){_GAP}(include(?:_next)?|import|embed|if|elif|define)\b(.*)$", re.MULTILINE)
@@ -43,9 +44,9 @@ def read_names(paths: Iterable[str]) -> Names:
     """Return the names that these files mention."""
     names, texts = Names(), {}
     for path in paths:
-        text = texts[path] = _read(path).replace("\\\r\n", " ").replace("\\\n", " ")
+        text = texts[path] = _text_of(path)
         folder = os.path.dirname(path)  # noqa: PTH120
-        for word, rest in _lines(text):
+        for word, rest in text.lines:
             if word == "define":
                 continue
             includes = _NAME.findall(rest)
@@ -59,15 +60,15 @@ def read_names(paths: Iterable[str]) -> Names:
                 else:
                     names.angled.add(angled)
     for text in texts.values():  # names behind a macro: #define CONFIG __has_include("config.h")
-        for word, rest in _lines(text) if "has_include" in text else ():
+        for word, rest in text.lines if text.asks else ():
             if word == "define":
                 names.angled.update(angled for _, angled in _NAME.findall(rest) if _could_be_file(angled))
                 names.quoted.update(
                     (f, q) for q, _ in _NAME.findall(rest) if _could_be_file(q) for f in _folders(texts)
                 )
     names.asks_computed = _asks_for_computed(texts.values())
-    if any("incbin" in text for text in texts.values()):
-        for string in {string for text in texts.values() for string in _STRING.findall(text)}:
+    if any(text.embeds for text in texts.values()):
+        for string in {string for path in texts for string in _STRING.findall(_read(path))}:
             plain = re.sub(r"\\(.)", r"\1", string)
             names.strings.update([plain, *re.findall(r'"([^"]+)"', plain)])  # ".incbin \"data.bin\"" holds a name
     return names
@@ -159,9 +160,9 @@ def _could_be_file(name: str) -> bool:
     return not re.search(r"\s|[()?*&|=;]", name)
 
 
-def _asks_for_computed(texts: Iterable[str]) -> bool:
+def _asks_for_computed(texts: Iterable[_Text]) -> bool:
     """Tell whether an `__has_include` is given anything but a name in quotes or brackets."""
-    lines = [line for text in texts if "has_include" in text or "has_embed" in text for line in _lines(text)]
+    lines = [line for text in texts if text.asks for line in text.lines]
     asking = set(_ASKS)
     while True:  # macros that pass their argument on to __has_include ask as well
         wrappers = {
@@ -185,6 +186,30 @@ def _asks_for_computed(texts: Iterable[str]) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class _Text:
+    """What is kept of the text of a file."""
+
+    stamp: Stamp
+    lines: tuple[tuple[str, str], ...]  # word and rest of the preprocessor lines
+    asks: bool  # it says __has_include or __has_embed
+    embeds: bool  # it says .incbin
+
+
+#: Of files that this process has read, each with a stamp that is trusted. Headers of a second build are in it.
+_texts: dict[str, _Text] = {}
+
+
+def _text_of(path: str) -> _Text:
+    stamp, known = stamp_of(path), _texts.get(path)
+    if known is None or known.stamp != stamp or stamp == ABSENT:
+        text = _read(path)
+        asks = "has_include" in text or "has_embed" in text
+        stamp = trusted(stamp, time.time_ns())
+        known = _texts[path] = _Text(stamp, tuple(_lines(text)), asks, "incbin" in text)
+    return known
+
+
 def _lines(text: str) -> Iterator[tuple[str, str]]:
     """Return word and rest of the preprocessor lines. Of the many lines of headers few are parsed."""
     parts = [text]
@@ -205,6 +230,6 @@ def _arguments(text: str, functions: set[str]) -> list[str]:
 def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:  # noqa: PTH123
-            return file.read()
+            return file.read().replace("\\\r\n", " ").replace("\\\n", " ")
     except OSError:
         return ""

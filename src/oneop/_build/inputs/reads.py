@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 
 from oneop._build.compiler import Compiler
-from oneop._build.flags import expand, path_parts, values_of
-from oneop._build.lookups import Search, read_names
+from oneop._build.inputs.flags import expand, path_parts, values_of
+from oneop._build.inputs.lookups import Search, read_names
 from oneop._build.manifest import Reads
 from oneop._build.sources import Files, contents_of
 

@@ -1,0 +1,175 @@
+"""Precompiled headers save time and change nothing: objects, what they depend on, and messages are the same."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from oneop import sysconfig
+from oneop._build import cache
+from oneop._build.compiler import find_cxx
+from oneop._build.inputs.lookups import read_names
+from oneop._build.library import build
+from oneop._build.precompiled import HEADERS, MOST_KEPT, header_of, remove_old
+from oneop.errors import BuildError
+from oneop.settings import settings
+
+FLAGS = ["-O0"]
+
+
+def made(project, name, text, **options):
+    """Build a library of one source; return its object's entry in the cache."""
+    source = project / f"{name}.cpp"
+    source.write_text(text)
+    build(name, [source], **{"cflags": FLAGS, **options})
+    (entry,) = (entry for entry in cache.list_entries("object", name))
+    return entry
+
+
+def uses_header(entry):
+    return "-fpch-deps" in (entry.path / "build.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def warm_cache(tmp_path_factory):
+    """A cache after two builds: the headers are there."""
+    folder = tmp_path_factory.mktemp("warm")
+    with settings.override(cache_dir=folder / "cache"):
+        for number, header in enumerate(HEADERS):
+            for name in (f"first{number}", f"second{number}"):
+                assert not uses_header(made(folder, name, f'#include "{header}"\nint {name};\n'))
+    return folder / "cache"
+
+
+@pytest.fixture
+def warm(warm_cache, own_cache):
+    """The cache of this test is such a one."""
+    shutil.copytree(warm_cache, own_cache)
+
+
+@pytest.fixture
+def plain(warm_cache, tmp_path):
+    """Build as `made` does, without precompiled headers."""
+    shutil.copytree(warm_cache, tmp_path / "plain", ignore=shutil.ignore_patterns("*.gch"))
+
+    def build_plainly(*arguments, **options):
+        with settings.override(cache_dir=tmp_path / "plain", precompile=False):
+            entry = made(*arguments, **options)
+            assert not uses_header(entry)
+            return entry
+
+    return build_plainly
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_objects_and_what_they_depend_on_are_the_same(project, warm, plain, header):
+    text = f'// a comment\n/* and\n another */ #  include "{header}"\nint size = sizeof(std::string) + __LINE__;\n'
+    quick, slow = made(project, "third", text), plain(project, "third", text)
+    assert uses_header(quick)
+    assert (quick.path / "unit.o").read_bytes() == (slow.path / "unit.o").read_bytes()
+    assert quick.inputs() == slow.inputs()
+    assert len(quick.inputs()["contents"]) > 100
+
+
+def test_the_names_of_headers_are_known():
+    # A name that macros make would be absent from the record by which libraries with own folders are told apart.
+    files = [str(path) for path in Path(sysconfig.get_include()).rglob("*.h")]
+    assert not read_names(files).computing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#include <vector>\n#include "oneop/op.h"\n',
+        '#define NDEBUG\n#include "oneop/op.h"\n',
+        '#define inline 5\n#include "oneop/op.h"\n',
+        'int before;\n#include "oneop/op.h"\n',
+    ],
+    ids=["another include", "a macro", "a macro that the header uses", "code"],
+)
+def test_where_something_stands_before_it_the_text_is_read(project, warm, plain, text):
+    entries = []
+    for build_it in (made, plain):
+        try:
+            entries.append((build_it(project, "third", text).path / "unit.o").read_bytes())
+        except BuildError as error:
+            entries.append(str(error).partition("\n  log:")[0])
+    assert entries[0] == entries[1]
+    assert isinstance(entries[0], str) == ("inline" in text)
+
+
+@pytest.mark.parametrize("flag", ["-g", "-g3", "-flto", "-fsanitize=address", "-include", "-fpch-preprocess", "@file"])
+def test_flags_that_do_without(flag):
+    flags = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-Wall", "-DX=1", "-I/folder", "-pthread")
+    assert header_of('#include "oneop/op.h"\n', find_cxx(), flags, flags).makes == "oneop/op.h.gch"
+    assert header_of('#include "oneop/op.h"\n', find_cxx(), (*flags, flag), flags) is None
+
+
+def test_portable_libraries_do_without(project, own_cache):
+    made(project, "carried", '#include "oneop/op.h"\n', portable=True)
+    assert not [*(own_cache / "manifest").glob("header-*")]
+
+
+def test_a_file_of_an_own_folder_is_found_first(project, warm):
+    own = project / "own/oneop/op"
+    own.mkdir(parents=True)
+    (own / "mistake.h").write_text('#error "this one"\n')
+    with pytest.raises(BuildError, match="this one"):
+        made(project, "third", '#include "oneop/op.h"\nint third;\n', include_dirs=[project / "own"])
+    (own / "mistake.h").unlink()
+    assert uses_header(made(project, "third", '#include "oneop/op.h"\nint third;\n', include_dirs=[project / "own"]))
+
+
+def test_macros_of_the_library_count(project, warm):
+    text = '#include "oneop/op.h"\n#ifdef OWN\n#error seen\n#endif\n'
+    assert uses_header(made(project, "third", text))
+    with pytest.raises(BuildError, match="seen"):
+        made(project, "fourth", text, defines={"OWN": 1})
+    with pytest.raises(BuildError, match=r"compiling fifth\.cpp failed"):
+        made(project, "fifth", '#include "oneop/op.h"\n', defines={"vector": "namespace"})
+
+
+def test_an_edited_sdk_is_compiled_again(project, warm, monkeypatch):
+    sdk = project / "sdk"
+    shutil.copytree(sysconfig.get_include(), sdk)
+    monkeypatch.setattr(sysconfig, "get_include", lambda: str(sdk))
+    assert uses_header(made(project, "third", '#include "oneop/op.h"\nint third;\n'))
+    with (sdk / "oneop/op/mistake.h").open("a") as file:
+        file.write("inline int brought_by_an_edit = 3;\n")
+    assert not uses_header(made(project, "fourth", '#include "oneop/op.h"\nint fourth = brought_by_an_edit;\n'))
+    assert uses_header(made(project, "fifth", '#include "oneop/op.h"\nint fifth = brought_by_an_edit;\n'))
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: data[::-1]])
+def test_a_damaged_header_is_made_again(project, warm, damage):
+    (header,) = cache.list_entries("header", "op")
+    path = header.path / "oneop/op.h.gch"
+    path.write_bytes(damage(path.read_bytes()))
+    assert not uses_header(made(project, "third", '#include "oneop/op.h"\nint third;\n'))
+    assert uses_header(made(project, "fourth", '#include "oneop/op.h"\nint fourth;\n'))
+
+
+def test_messages_are_those_of_the_plain_source(project, warm, plain):
+    text = '#include "oneop/op.h"\nOP("t_wrong(Tensor x) -> Tensor y").elementwise<float>([](auto x) { return &x; });\n'
+    told = []
+    for build_it in (made, plain):
+        with pytest.raises(BuildError) as caught:
+            build_it(project, "wrong", text)
+        told.append(str(caught.value).partition("\n  log:")[0])
+    assert told[0] == told[1]
+
+
+def test_a_header_that_cannot_be_kept_stops_no_build(project, warm, own_cache):
+    shutil.rmtree(own_cache / "header")
+    (own_cache / "header").write_text("not a folder")
+    for name in ("third", "fourth"):
+        assert made(project, name, f'#include "oneop/op.h"\nint {name};\n').has("unit.o")
+
+
+def test_few_stay(own_cache):
+    for number in range(MOST_KEPT + 2):
+        folder = own_cache / f"work/{number}"
+        folder.mkdir(parents=True)
+        remove_old()
+        cache.publish(folder, cache.entry_for("header", "op", f"{number:020}"), {})
+    assert [entry.key for entry in cache.list_entries("header")] == [f"{n:020}" for n in range(2, MOST_KEPT + 2)]
