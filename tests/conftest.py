@@ -35,14 +35,17 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup():
-    """Have C++ compiled without optimization, in half of the time, unless ONEOP_CXXFLAGS asks for some.
+#: Folders of tests about what kernels compute. They load no library of another folder, as a process takes an op of one
+#: build only. Everywhere else C++ is compiled without optimization, in half of the time.
+OPTIMIZED = {"gallery", "op_h"}
 
-    What kernels compute is the subject of op_h, gallery and hosts: their libraries ask for -O3 themselves. One flag for
-    all others, as a process takes an op of one build only.
-    """
-    os.environ["ONEOP_CXXFLAGS"] = GIVEN_FLAGS if "-O" in GIVEN_FLAGS else f"{GIVEN_FLAGS} -O0"
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Choose the flags of the C++ compiler. `ONEOP_CXXFLAGS=-O3 make test` optimizes everything."""
+    folder = item.path.relative_to(ROOT / "tests").parts[0]
+    is_open = folder not in OPTIMIZED and "-O" not in GIVEN_FLAGS
+    os.environ["ONEOP_CXXFLAGS"] = f"{GIVEN_FLAGS} -O0" if is_open else GIVEN_FLAGS
 
 
 @pytest.fixture

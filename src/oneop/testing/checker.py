@@ -50,6 +50,9 @@ from oneop.testing.subject import Bounds, Hints, Subject, make_hints, name_of, s
 if TYPE_CHECKING:
     from oneop._core import Op
 
+#: Processor time for the calls of one family. Those that are left out then are told.
+SECONDS = 8.0
+
 #: What is verified, in this order: a kernel that writes where it must not is run no further.
 FAMILIES: dict[str, Family] = {
     "crashes": crashes.crashes,
@@ -211,7 +214,7 @@ def run_check(
                     failure = Failure(message=str(error), case="", reproduce=())
                     outcomes.append(Outcome(family=_title(device, "inputs"), status=FAILED, failure=failure))
                     break
-                contexts[device] = Context(subject=subject, domain=domain, examples=examples, seconds=8.0, repeat=case)
+                contexts[device] = Context(subject=subject, domain=domain, examples=examples, seconds=SECONDS, repeat=case)
             context = contexts[device]
             outcome = _once(outcomes, _not_run(context, family) or _run_family(context, family))
             outcomes.append(replace(outcome, family=_title(device, family)))
