@@ -53,8 +53,18 @@ def routes_for(seed: int, *, most: int, rarely: int = 1) -> list[Route]:
     return chosen
 
 
-def run_program(seed: int, routes: Iterable[Route], tally: Tally, *, needs: frozenset[str] = frozenset()) -> None:
-    """Make one program and run it by the routes if it has these features; what goes wrong is noted with its seed."""
+def run_program(
+    seed: int,
+    routes: Iterable[Route],
+    tally: Tally,
+    *,
+    needs: frozenset[str] = frozenset(),
+    only_new: bool = False,
+) -> None:
+    """Make one program and run it by the routes if it has these features; what goes wrong is noted with its seed.
+
+    With `only_new`, routes are left out that have run all of its features.
+    """
     load_pool()
     with isolated():
         program = make_program(seed)
@@ -62,6 +72,8 @@ def run_program(seed: int, routes: Iterable[Route], tally: Tally, *, needs: froz
             return
         tally.programs += 1
         for route in routes:
+            if only_new and all(tally.runs[feature, route.name] for feature in program.features):
+                continue
             try:
                 answer = run_route(route, program)
             except Exception as error:
