@@ -127,7 +127,6 @@ if __name__ == "__main__":
     import torch._inductor.compile_fx
     import torch.distributed.tensor
     import torch.testing._internal.optests  # noqa: F401  what opcheck uses
-
     from quick_compiler import leave_out_measures
 
     leave_out_measures()

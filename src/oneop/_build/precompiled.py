@@ -98,11 +98,11 @@ class Headers:
         if not known:
             cache.note_json(note, {"asked": True})
             return None
-        found = find_inputs(self._plan, header, self._files)
-        if found is None or not self._is_sound(found.entry, header, known, note):
+        inputs = find_inputs(self._plan, header, self._files)
+        if inputs is None or not self._is_sound(inputs.entry, header, known, note):
             self.wanted.append(header)
             return None
-        return found.entry
+        return inputs.entry
 
     def _is_sound(self, entry: cache.Entry, header: Unit, known: dict[str, object], note: Path) -> bool:
         """Tell whether the file is as it was made. It is large: its digest is computed only if its stamp is another."""

@@ -214,7 +214,9 @@ def run_check(
                     failure = Failure(message=str(error), case="", reproduce=())
                     outcomes.append(Outcome(family=_title(device, "inputs"), status=FAILED, failure=failure))
                     break
-                contexts[device] = Context(subject=subject, domain=domain, examples=examples, seconds=SECONDS, repeat=case)
+                contexts[device] = Context(
+                    subject=subject, domain=domain, examples=examples, seconds=SECONDS, repeat=case
+                )
             context = contexts[device]
             outcome = _once(outcomes, _not_run(context, family) or _run_family(context, family))
             outcomes.append(replace(outcome, family=_title(device, family)))
