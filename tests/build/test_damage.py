@@ -12,6 +12,7 @@ from oneop._build import cache, core
 from oneop._build.library import build, build_inline
 from oneop.errors import BuildError, LoadError
 from oneop.runtime.loader import load
+from oneop.settings import settings
 
 EXPORT = 'extern "C" __attribute__((visibility("default")))'
 
@@ -148,12 +149,22 @@ PyMODINIT_FUNC PyInit__core() { return PyModule_Create(&module); }
 """
 
 
+@pytest.fixture(scope="module")
+def one_core(tmp_path_factory):
+    """A folder with the sources and the cache of a small core, and its path. A test leaves it as it was."""
+    folder = tmp_path_factory.mktemp("small_core")
+    (folder / "csrc").mkdir()
+    (folder / "csrc/module.cpp").write_text(MODULE)
+    with settings.override(csrc_dir=folder / "csrc", cache_dir=folder / "cache"):
+        return folder, core.core_path(progress=False)
+
+
 @pytest.fixture
-def small_core(project, monkeypatch):
-    (project / "csrc").mkdir()
-    (project / "csrc/module.cpp").write_text(MODULE)
-    monkeypatch.setenv("ONEOP_CSRC_DIR", str(project / "csrc"))
-    return core.core_path(progress=False)
+def small_core(one_core, monkeypatch):
+    folder, path = one_core
+    monkeypatch.setenv("ONEOP_CSRC_DIR", str(folder / "csrc"))
+    monkeypatch.setenv("ONEOP_CACHE_DIR", str(folder / "cache"))
+    return path
 
 
 @pytest.mark.parametrize("damage", DAMAGES[:8], ids=lambda damage: damage.__name__)
@@ -166,12 +177,13 @@ def test_a_damaged_core_is_built_again(small_core, damage):
     assert core.core_path(progress=False) == small_core
 
 
-def test_the_core_needs_only_its_own_folder(small_core, own_cache, runs):
-    for name in ("object", "manifest", "compiler", "lock"):
-        shutil.rmtree(own_cache / name)
+def test_the_core_needs_only_its_own_folder(one_core, own_cache, monkeypatch, runs):
+    folder, path = one_core
+    shutil.copytree(folder / "cache/core", own_cache / "core")
+    monkeypatch.setenv("ONEOP_CSRC_DIR", str(folder / "csrc"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CXX", "")
-        assert core.core_path() == small_core
+        assert core.core_path() == own_cache / path.relative_to(folder / "cache")
     assert runs() == []
 
 

@@ -1,12 +1,14 @@
 """What is built runs without a compiler, and without the headers of Python."""
 
 import sysconfig
+from pathlib import Path
 
 import pytest
 
 from oneop._build import core
 from oneop._build.library import build
 from oneop.errors import BuildError
+from oneop.settings import settings
 
 MODULE = """
 #include <Python.h>
@@ -15,20 +17,35 @@ PyMODINIT_FUNC PyInit__core() { return PyModule_Create(&module); }
 """
 
 
+SOURCES = {"csrc/module.cpp": MODULE, "a.cpp": '#include "a.h"\n', "a.h": "int x;\n"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A library and a core, both built: their folder, with the cache in it, and their paths."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "csrc").mkdir()
+    for name, text in SOURCES.items():
+        (folder / name).write_text(text)
+    with settings.override(cache_dir=folder / "cache", csrc_dir=folder / "csrc"):
+        return folder, build("a", folder / "a.cpp").path, core.core_path(progress=False)
+
+
 @pytest.fixture
-def built(project, monkeypatch):
-    """A library and a core, both built; then nothing is on PATH."""
-    (project / "csrc").mkdir()
-    (project / "csrc/module.cpp").write_text(MODULE)
-    monkeypatch.setenv("ONEOP_CSRC_DIR", str(project / "csrc"))
-    (project / "a.cpp").write_text('#include "a.h"\n')
-    (project / "a.h").write_text("int x;\n")
-    paths = build("a", "a.cpp").path, core.core_path(progress=False)
+def built(made, monkeypatch):
+    """The library and the core, the working folder with their sources as they were; nothing is on PATH."""
+    folder, *paths = made
+    for name, text in SOURCES.items():
+        if (folder / name).read_text() != text:
+            (folder / name).write_text(text)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("ONEOP_CACHE_DIR", str(folder / "cache"))
+    monkeypatch.setenv("ONEOP_CSRC_DIR", str(folder / "csrc"))
     monkeypatch.setenv("PATH", "/nowhere")
     return paths
 
 
-def test_the_same_sources(built, project):
+def test_the_same_sources(built):
     library = build("a", "a.cpp")
     assert library.cached and library.path == built[0]
 
@@ -42,11 +59,11 @@ def test_the_core(built, monkeypatch):
     assert core.core_path() == built[1]
 
 
-def test_the_core_of_a_compiler_that_was_named_then(built, monkeypatch, project):
+def test_the_core_of_a_compiler_that_was_named_then(built, monkeypatch):
     """An image is built with CXX=g++ and run without."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("CXX", "g++")
-    (project / "csrc/module.cpp").write_text(MODULE + "// another\n")
+    Path("csrc/module.cpp").write_text(MODULE + "// another\n")
     path = core.core_path(progress=False)
     library = build("a", "a.cpp", defines={"N": 1})
     monkeypatch.delenv("CXX")
@@ -56,8 +73,8 @@ def test_the_core_of_a_compiler_that_was_named_then(built, monkeypatch, project)
 
 
 @pytest.mark.parametrize("edit", ["a.cpp", "a.h"])
-def test_changed_sources_need_one(built, project, edit):
-    (project / edit).write_text("int y;\n")
+def test_changed_sources_need_one(built, edit):
+    Path(edit).write_text("int y;\n")
     with pytest.raises(BuildError) as caught:
         build("a", "a.cpp")
     assert str(caught.value) == (
@@ -66,13 +83,13 @@ def test_changed_sources_need_one(built, project, edit):
     )
 
 
-def test_a_changed_core_needs_one(built, project):
-    (project / "csrc/module.cpp").write_text(MODULE + "// another\n")
+def test_a_changed_core_needs_one(built):
+    Path("csrc/module.cpp").write_text(MODULE + "// a third\n")
     with pytest.raises(BuildError, match=r"^no C\+\+ compiler"):
         core.core_path()
 
 
-def test_a_compiler_that_is_named_and_missing_is_an_error_for_new_work_only(built, monkeypatch, project):
+def test_a_compiler_that_is_named_and_missing_is_an_error_for_new_work_only(built, monkeypatch):
     monkeypatch.setenv("CXX", "/no/such/g++")
     with pytest.raises(BuildError) as caught:
         build("a", "a.cpp")

@@ -1,11 +1,15 @@
-"""Forks a Python program for each client: `server.py SOCKET`, until its standard input is closed.
+"""Forks a Python program for each client: `server.py SOCKET EXECUTABLE`, until its standard input is closed.
 
-The programs run at the top level of this file, after serve() has returned in the fork, so that they end as every
-program does: functions of atexit run, threads are waited for, and Python takes the interpreter down.
+The programs run at the top level of this file, after serve() has returned in the fork. At their end threads are waited
+for, functions of atexit run and streams are written out. Python does not take the interpreter down, which takes half a
+second: it would copy what the fork shares with the server. With QUICK_PYTHON_WHOLE_END=1 in its environment a program
+ends as every other one does.
 """
 
 from __future__ import annotations
 
+import atexit
+import fcntl
 import gc
 import os
 import runpy
@@ -13,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import types
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,18 +30,36 @@ class Request:
     folder: str
     arguments: list[str]
     environment: list[str]
-    streams: list[int]
+    files: dict[int, int]  # the number that the client has: that in this process
+
+
+#: The most files that a message carries.
+MOST_FILES = 250
+
+#: Files that clients send are kept with numbers from here, which no program asks for.
+OUT_OF_THE_WAY = 500
 
 
 def read_request(connection: socket.socket) -> Request:
     """Read what a client sends."""
-    head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+    head, received, _, _ = socket.recv_fds(connection, 8, MOST_FILES)
     size = int.from_bytes(head, "little")
     text = b""
     while len(text) < size:
         text += connection.recv(size - len(text))
-    folder, count, *words = os.fsdecode(text).split("\0")
-    return Request(folder, words[: int(count)], words[int(count) :], list(streams))
+    folder, *words = os.fsdecode(text).split("\0")
+    numbers, words = _counted(words)
+    arguments, environment = _counted(words)
+    moved = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) for file in received]
+    for file in received:
+        os.close(file)
+    return Request(folder, arguments, environment, dict(zip(map(int, numbers), moved, strict=True)))
+
+
+def _counted(words: list[str]) -> tuple[list[str], list[str]]:
+    """Return as many words as the first one says, and the rest."""
+    end = 1 + int(words[0])
+    return words[1:end], words[end:]
 
 
 def serve(address: str) -> Request:
@@ -80,18 +103,19 @@ def serve(address: str) -> Request:
                 for descriptor in (woken, waker):
                     os.close(descriptor)
                 return request
-            for stream in request.streams:
-                os.close(stream)
+            for file in request.files.values():
+                os.close(file)
             running[child] = client
 
 
-def become(request: Request) -> None:
-    """Take on the client's streams, folder, environment and module path."""
-    for number, stream in enumerate(request.streams):
-        os.dup2(stream, number)
-        os.close(stream)
+def become(request: Request, executable: str) -> None:
+    """Take on the client's files, folder, environment and module path."""
+    for number, file in request.files.items():
+        os.dup2(file, number)
+        os.close(file)
     for stream in (sys.stdin, sys.stdout, sys.stderr):  # they were made for the server's
         stream.reconfigure(line_buffering=stream is sys.stderr or os.isatty(stream.fileno()))
+    sys.executable = executable
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(item.split("=", 1) for item in request.environment)
@@ -101,6 +125,10 @@ def become(request: Request) -> None:
 def run(arguments: list[str]) -> None:
     """Do what `python ARGUMENTS...` does."""
     option, *rest = arguments
+    if option == "-u" or os.environ.get("PYTHONUNBUFFERED"):
+        sys.stdout.reconfigure(line_buffering=True)
+    if option == "-u":
+        option, *rest = arguments = rest
     if option == "-m":
         sys.argv = rest
         sys.path.insert(0, str(Path.cwd()))
@@ -121,6 +149,29 @@ def run(arguments: list[str]) -> None:
     exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
 
 
+def status_of(stop: SystemExit) -> int:
+    """Return the exit status that an exception asks for; print what is no number, as Python does."""
+    if stop.code is None or isinstance(stop.code, int):
+        return (stop.code or 0) & 255
+    print(stop.code, file=sys.stderr)
+    return 1
+
+
+def end(status: int, *, is_interrupted: bool) -> None:
+    """Do what Python does at the end before it takes the interpreter down, and end."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        status = 120
+    if is_interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status)
+
+
 if __name__ == "__main__":
     # All that one of torch's own programs, its compiler's or DTensor's, would import.
     import torch
@@ -134,5 +185,16 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()  # what is here by now is not looked through, and so not copied, by the programs
     _request = serve(sys.argv[1])
-    become(_request)
-    run(_request.arguments)
+    become(_request, sys.argv[2])
+    if os.environ.get("QUICK_PYTHON_WHOLE_END"):
+        run(_request.arguments)
+        sys.exit()
+    _status, _interrupted = 0, False
+    try:
+        run(_request.arguments)
+    except SystemExit as _stop:
+        _status = status_of(_stop)
+    except BaseException as _error:
+        _status, _interrupted = 1, isinstance(_error, KeyboardInterrupt)
+        sys.excepthook(*sys.exc_info())
+    end(_status, is_interrupted=_interrupted)

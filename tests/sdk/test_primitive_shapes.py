@@ -15,7 +15,7 @@ NUMBERS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 @pytest.fixture(scope="module")
 def ops():
-    oneop.load(oneop.build("t_primitives", [Path(__file__).parent / "port/primitives.cpp"], cflags=["-O2"]))
+    oneop.load(oneop.build("t_primitives", [Path(__file__).parent / "port/primitives.cpp"]))
     return oneop.ops
 
 

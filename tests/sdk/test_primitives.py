@@ -29,7 +29,7 @@ UNARY, BINARY = numbers("unary_op.h"), numbers("binary_op.h")
 
 @pytest.fixture(scope="module")
 def ops():
-    oneop.load(oneop.build("t_primitives", [HERE / "port/primitives.cpp"], cflags=["-O2"]))
+    oneop.load(oneop.build("t_primitives", [HERE / "port/primitives.cpp"]))
     return oneop.ops
 
 

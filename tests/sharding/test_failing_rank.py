@@ -2,15 +2,16 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+from quick_python import command
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_a_failing_rank_ends_the_job(tmp_path):
     program = ROOT / "examples" / "tensor_parallel" / "train.py"
-    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    start = [*command(), "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     result = subprocess.run(
         [*start, program, "--fail-on-rank", "1"],
         cwd=tmp_path,

@@ -27,8 +27,10 @@ from tests.torture.sanitizers import SANITIZERS, prepare
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 300
 ROUND = """
-import importlib, sys
-print(importlib.import_module(f"tests.torture.areas.{sys.argv[1]}").run_round(int(sys.argv[2])))
+import faulthandler, importlib, sys
+faulthandler.enable()
+area, seed, share = sys.argv[1:]
+print(importlib.import_module(f"tests.torture.areas.{area}").run_round(int(seed), float(share)))
 """
 
 
@@ -49,11 +51,11 @@ def area_names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(areas.__path__))
 
 
-def run_round(area: str, seed: int) -> Outcome:
+def run_round(area: str, seed: int, share: float) -> Outcome:
     """Run one round in a new process group, which is killed if it takes too long."""
     started = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-X", "faulthandler", "-c", ROUND, area, str(seed)],
+        [sys.executable, "-c", ROUND, area, str(seed), str(share)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
@@ -95,6 +97,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="the first seed (default: the time)")
     parser.add_argument("--minutes", type=float, help="start no round after this many")
     parser.add_argument("--rounds", type=int, help="rounds of each area (default: 1, with --minutes no limit)")
+    parser.add_argument("--share", type=float, default=1.0, help="how much of each round (default: 1.0, all)")
     parser.add_argument("--jobs", type=int, default=2, help="rounds at a time (default: 2)")
     parser.add_argument("--sanitizer", choices=list(SANITIZERS), help="compile the core and libraries with it")
     options = parser.parse_args()
@@ -112,7 +115,8 @@ def main() -> int:
         for number in numbers:
             if time.monotonic() > deadline:
                 break
-            outcomes.append(run_round(chosen[number % len(chosen)], options.seed + number // len(chosen)))
+            seed = options.seed + number // len(chosen)
+            outcomes.append(run_round(chosen[number % len(chosen)], seed, options.share))
             report(outcomes[-1])
         return outcomes
 

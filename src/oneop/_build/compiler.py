@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oneop._build.cache import cache_root, digest, note_json, read_json
-from oneop._build.sources import sha_of, stamp_of
+from oneop._build.sources import Files, stamp_of
 from oneop.errors import BuildError
 from oneop.settings import settings
 
@@ -118,7 +118,8 @@ def identify(command: Sequence[str], origin: str) -> Compiler:
     if not isinstance(identity, str) or not isinstance(programs, dict) or not _unchanged(programs):
         text = _ask_version(command, origin)
         paths = [*words, *_ask_programs(command, text)]
-        programs = {path: (stamp_of(path), sha_of(path)) for path in paths if path is not None}
+        files = Files()  # it remembers what this process has read: cc1plus has 30 MB
+        programs = {path: (files.stamp(path), files.sha(path)) for path in paths if path is not None}
         identity = f"{text}\nprograms: {digest([sha for _, sha in programs.values()])}"
         note_json(note, {"command": list(command), "identity": identity, "programs": programs})
     family, version = _parse_version(identity)

@@ -241,8 +241,8 @@ def change_definitions(seed: int, libraries: list[oneop.Library], stop: threadin
     return changes
 
 
-def run_round(seed: int) -> str:
-    """Run four calling threads and one that changes definitions for some seconds."""
+def run_round(seed: int, share: float = 1.0) -> str:
+    """Run four calling threads and one that changes definitions for some seconds, or a share of them."""
     torch.set_num_threads(1)
     sys.setswitchinterval(1e-4)
     libraries = [build(*version) for version in VERSIONS]
@@ -271,7 +271,7 @@ def run_round(seed: int) -> str:
     threads = [threading.Thread(target=body, args=(work,)) for work in works] + [threading.Thread(target=changer)]
     for thread in threads:
         thread.start()
-    stop.wait(SECONDS)
+    stop.wait(SECONDS * share)
     stop.set()
     for thread in threads:
         thread.join()

@@ -345,8 +345,8 @@ class Redefinition:
         return "redefined call"
 
 
-def run_round(seed: int, seconds: float = 6.0, subjects: int = 3) -> str:
-    """Run one bounded round, determined by seed as far as threads allow; return a tally, raise on a wrong result."""
+def run_round(seed: int, share: float = 1.0, *, seconds: float = 6.0, subjects: int = 3) -> str:
+    """Run a share of a round, determined by seed as far as threads allow; return a tally, raise on a wrong result."""
     rng = random.Random(seed)
     torch.set_num_threads(1)
     oneop.clear_default_session()
@@ -357,7 +357,7 @@ def run_round(seed: int, seconds: float = 6.0, subjects: int = 3) -> str:
             check_call(subject, way, rng)
     training, redefinition = Training(), Redefinition()
     kept, tally, errors = [], Counter(), []
-    ends = time.monotonic() + seconds
+    ends = time.monotonic() + seconds * share
     with tempfile.TemporaryDirectory() as folder:
 
         def caller(own):
