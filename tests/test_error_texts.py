@@ -46,7 +46,7 @@ UNTESTED: tuple[str, ...] = (
     "csrc/engine/plans/sbp.cpp: SBP inference expected one signature with an entry for each tensor and mesh dimension",
     "csrc/engine/plans/sbp.cpp: SBP inference splits tensor",
     "csrc/engine/plans/sbp.cpp: give it Split Broadcast or PartialSum",
-    "csrc/python/calls/functional.cpp: a function returns a value that Python has no type for",
+    "csrc/python/functions/function_result.cpp: a function returns a value that Python has no type for",
     "csrc/python/kernels/python_infer.cpp: an output has too many dimensions",
     "csrc/python/kernels/python_numpy.cpp: it keeps an array that is a view of this call s memory keep a copy x.copy",
     "csrc/python/module/kernel_run.cpp: KernelRun takes contiguous inputs",

@@ -32,6 +32,7 @@ CPP_LAYERS = (
     "torch_host/registration",
     "torch_host/jobs",
     "python/calls",
+    "python/functions",
     "python/kernels",
     "python/module",
 )
