@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include "python/functions/python_value.h"
+#include "python/functions/value_mismatch.h"
 #include "torch_host/handles/tensor_handles.h"
 
 namespace oneop {

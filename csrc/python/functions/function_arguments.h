@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <string>
 
-#include "python/calls/python_value.h"
 #include "python/functions/function_signature.h"
+#include "python/functions/value_memory.h"
 
 namespace oneop {
 
