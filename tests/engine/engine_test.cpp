@@ -11,11 +11,11 @@
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "engine/ops/plugin.h"
-#include "engine/ops/registry.h"
 #include "engine/plans/cost.h"
 #include "engine/plans/gradient.h"
 #include "engine/plans/plan.h"
 #include "engine/plans/sbp.h"
+#include "engine/registry/registry.h"
 #include "testing.h"
 
 using namespace oneop;  // NOLINT

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/ops/frame.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 

@@ -3,7 +3,7 @@
 
 #include "engine/ops/abi_read.h"
 #include "engine/ops/error.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 namespace {

@@ -9,7 +9,7 @@
 #include "engine/ops/frame.h"
 #include "engine/ops/kernel_instance.h"
 #include "engine/ops/part.h"
-#include "engine/ops/record.h"
+#include "engine/registry/record.h"
 
 namespace oneop {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/ops/frame.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 
