@@ -3,6 +3,8 @@
 #include "engine/calls/function_call.cpp"
 #include "engine/calls/refusal.cpp"
 #include "engine/calls/services.cpp"
+#include "engine/ops/bytes_text.cpp"
+#include "engine/ops/codes.cpp"
 #include "engine/ops/defs.cpp"
 #include "engine/ops/error.cpp"
 #include "engine/ops/frame.cpp"
