@@ -31,9 +31,10 @@ UNTESTED: tuple[str, ...] = (
     "benchmark/sweep.py: elements could be made",
     "csrc/engine/ops/abi_read.h: .size expected at least",
     "csrc/engine/ops/functions.cpp: arguments there are",
-    "csrc/engine/ops/kernel_instance.cpp: call another op or one with other attributes from the kernel",
-    "csrc/engine/ops/kernel_instance.cpp: its create function gave no kernel",
-    "csrc/engine/ops/part.cpp: the description of a part of a call is damaged call the op with DTensors which make it",
+    "csrc/engine/frames/kernel_instance.cpp: call another op or one with other attributes from the kernel",
+    "csrc/engine/frames/kernel_instance.cpp: its create function gave no kernel",
+    "csrc/engine/frames/part.cpp: the description of a part of a call is damaged call the op with DTensors "
+    "which make it",
     "csrc/engine/ops/plugin.cpp: refuses this oneop plugin ABI",
     "csrc/engine/registry/op_check.cpp: has the unknown dtype",
     "csrc/engine/registry/op_check.cpp: has the unknown type",

@@ -15,6 +15,7 @@ CSRC = ROOT / "csrc"
 #: The folders of csrc, lowest first. A file includes files of its own folder and of folders above it in this list.
 CPP_LAYERS = (
     "engine/ops",
+    "engine/frames",
     "engine/registry",
     "engine/calls",
     "engine/plans",

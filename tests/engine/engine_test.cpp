@@ -8,6 +8,7 @@
 #include "c_host/attr_words.h"
 #include "c_host/plain_host.h"
 #include "c_host/registration.h"
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/bytes_text.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"

@@ -2,7 +2,7 @@
 // and along which axis a batch lies.
 #pragma once
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 #include "engine/registry/registry.h"
 
 namespace oneop {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 #include "engine/registry/registry.h"
 
 namespace oneop {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/frames/arg_traits.h"
 #include "engine/ops/error.h"
-#include "engine/ops/frame.h"
 
 namespace oneop {
 namespace {
