@@ -15,6 +15,8 @@ CSRC = ROOT / "csrc"
 #: The folders of csrc, lowest first. A file includes files of its own folder and of folders above it in this list.
 CPP_LAYERS = (
     "engine/ops",
+    "engine/frames",
+    "engine/registry",
     "engine/calls",
     "engine/plans",
     "c_host",
@@ -32,6 +34,7 @@ CPP_LAYERS = (
     "torch_host/registration",
     "torch_host/jobs",
     "python/calls",
+    "python/functions",
     "python/kernels",
     "python/module",
 )

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "engine/ops/record.h"
 #include "engine/plans/grad_plan.h"
+#include "engine/registry/record.h"
 
 namespace oneop {
 

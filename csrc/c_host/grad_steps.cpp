@@ -2,7 +2,7 @@
 #include "c_host/grad_steps.h"
 
 #include "c_host/named_call.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 

@@ -8,7 +8,7 @@
 #include "engine/calls/function_call.h"
 #include "engine/calls/services.h"
 #include "engine/ops/error.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 namespace {

@@ -5,7 +5,8 @@
 
 #include "engine/ops/functions.h"
 #include "engine/ops/plugin.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/op_check.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 namespace {

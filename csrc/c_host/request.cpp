@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/calls/refusal.h"
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/abi_read.h"
 
 namespace oneop {

@@ -1,7 +1,7 @@
 // request.h: a call as a C program describes it, as the engine's CallSpec.
 #pragma once
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 #include "oneop/runtime.h"
 
 namespace oneop {

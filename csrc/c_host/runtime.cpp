@@ -20,7 +20,7 @@
 #include "engine/ops/abi_read.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 struct oneop_plan {
   oneop::CallPlan plan;

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/ops/codes.h"
 #include "engine/ops/error.h"
-#include "engine/ops/values.h"
 #include "interpreter/objects.h"
 
 namespace oneop {

@@ -5,6 +5,7 @@
 
 #include "c_host/run.h"
 #include "engine/calls/refusal.h"
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "interpreter/objects.h"

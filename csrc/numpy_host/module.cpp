@@ -8,7 +8,7 @@
 #include "c_host/threads.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 #include "interpreter/attr_values.h"
 #include "interpreter/objects.h"
 #include "numpy_host/call.h"

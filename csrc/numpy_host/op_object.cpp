@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "engine/ops/error.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 #include "numpy_host/call.h"
 
 namespace oneop {

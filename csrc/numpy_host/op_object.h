@@ -3,7 +3,7 @@
 
 #include <Python.h>
 
-#include "engine/ops/record.h"
+#include "engine/registry/record.h"
 
 namespace oneop {
 

@@ -2,8 +2,8 @@
 // signatures.
 #pragma once
 
-#include "engine/ops/registry.h"
 #include "engine/plans/sbp.h"
+#include "engine/registry/registry.h"
 #include "interpreter/ref.h"
 
 namespace oneop {

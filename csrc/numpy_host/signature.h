@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/ops/keyed_cache.h"
-#include "engine/ops/record.h"
+#include "engine/registry/record.h"
 #include "interpreter/ref.h"
 
 namespace oneop {

@@ -5,6 +5,7 @@
 
 #include "c_host/attr_words.h"
 #include "engine/calls/refusal.h"
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/error.h"
 #include "interpreter/objects.h"
 #include "numpy_host/arrays.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 #include "interpreter/ref.h"
 
 namespace oneop {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "engine/ops/error.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 #include "onnx_host/node_kernel.h"
 
 namespace oneop {

@@ -8,14 +8,16 @@
 #include "c_host/attr_words.h"
 #include "c_host/plain_host.h"
 #include "c_host/registration.h"
+#include "engine/frames/arg_counts.h"
+#include "engine/ops/bytes_text.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "engine/ops/plugin.h"
-#include "engine/ops/registry.h"
 #include "engine/plans/cost.h"
 #include "engine/plans/gradient.h"
 #include "engine/plans/plan.h"
 #include "engine/plans/sbp.h"
+#include "engine/registry/registry.h"
 #include "testing.h"
 
 using namespace oneop;  // NOLINT

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/ops/codes.h"
 #include "engine/ops/values.h"
 
 namespace oneop {

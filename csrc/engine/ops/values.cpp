@@ -1,75 +1,15 @@
-// values.cpp: attribute values and code names.
+// values.cpp: attribute values: copies, views, keys, comparison and text.
 #include "engine/ops/values.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
 #include "engine/ops/abi_read.h"
+#include "engine/ops/codes.h"
 
 namespace oneop {
 namespace {
-
-using Name = std::pair<int32_t, const char*>;
-
-constexpr Name kDtypes[] = {
-    {ONEOP_DTYPE_CHAR, "bytes"},
-    {ONEOP_DTYPE_FLOAT32, "float32"},
-    {ONEOP_DTYPE_FLOAT64, "float64"},
-    {ONEOP_DTYPE_INT8, "int8"},
-    {ONEOP_DTYPE_INT32, "int32"},
-    {ONEOP_DTYPE_INT64, "int64"},
-    {ONEOP_DTYPE_UINT8, "uint8"},
-    {ONEOP_DTYPE_FLOAT16, "float16"},
-    {ONEOP_DTYPE_BFLOAT16, "bfloat16"},
-    {ONEOP_DTYPE_BOOL, "bool"},
-    {ONEOP_DTYPE_UINT16, "uint16"},
-    {ONEOP_DTYPE_UINT32, "uint32"},
-    {ONEOP_DTYPE_UINT64, "uint64"},
-    {ONEOP_DTYPE_INT16, "int16"},
-    {ONEOP_DTYPE_COMPLEX32, "complex32"},
-    {ONEOP_DTYPE_COMPLEX64, "complex64"},
-    {ONEOP_DTYPE_COMPLEX128, "complex128"},
-    {ONEOP_DTYPE_FLOAT8_E4M3FN, "float8_e4m3fn"},
-    {ONEOP_DTYPE_FLOAT8_E5M2, "float8_e5m2"},
-    {ONEOP_DTYPE_FLOAT8_E4M3FNUZ, "float8_e4m3fnuz"},
-    {ONEOP_DTYPE_FLOAT8_E5M2FNUZ, "float8_e5m2fnuz"},
-};
-
-constexpr Name kDevices[] = {
-    {ONEOP_DEVICE_CPU, "cpu"}, {ONEOP_DEVICE_CUDA, "cuda"}, {ONEOP_DEVICE_META, "meta"}};
-
-constexpr Name kAttrTypes[] = {
-    {ONEOP_ATTR_INT32, "int32"},
-    {ONEOP_ATTR_INT64, "int64"},
-    {ONEOP_ATTR_BOOL, "bool"},
-    {ONEOP_ATTR_FLOAT, "float"},
-    {ONEOP_ATTR_DOUBLE, "double"},
-    {ONEOP_ATTR_STRING, "string"},
-    {ONEOP_ATTR_SHAPE, "shape"},
-    {ONEOP_ATTR_DTYPE, "dtype"},
-    {ONEOP_ATTR_LIST_INT32, "list of int32"},
-    {ONEOP_ATTR_LIST_INT64, "list of int64"},
-    {ONEOP_ATTR_LIST_FLOAT, "list of float"},
-    {ONEOP_ATTR_LIST_DOUBLE, "list of double"},
-    {ONEOP_ATTR_LIST_DTYPE, "list of dtype"},
-    {ONEOP_ATTR_LIST_SHAPE, "list of shape"},
-    {ONEOP_ATTR_LIST_STRING, "list of string"},
-    {ONEOP_ATTR_COMPLEX_DOUBLE, "complex"},
-    {ONEOP_ATTR_BYTES, "bytes"},
-    {ONEOP_ATTR_LIST_BOOL, "list of bool"},
-    {ONEOP_ATTR_SCALAR, "scalar"},
-};
-
-template <size_t N>
-const char* find_name(const Name (&names)[N], int32_t code) {
-  for (const Name& name : names) {
-    if (name.first == code) {
-      return name.second;
-    }
-  }
-  return nullptr;
-}
 
 template <typename T>
 std::vector<T> copy_list(const oneop_span& span) {
@@ -107,110 +47,8 @@ std::string single_quoted(const std::string& text) { return "'" + text + "'"; }
 
 }  // namespace
 
-std::string dtype_name(int32_t dtype) {
-  const char* name = find_name(kDtypes, dtype);
-  return name == nullptr ? "dtype " + std::to_string(dtype) : name;
-}
-
-std::string device_name(int32_t device_type) {
-  const char* name = find_name(kDevices, device_type);
-  return name == nullptr ? "device type " + std::to_string(device_type) : name;
-}
-
-std::string attr_type_name(int32_t type) {
-  if (type == ONEOP_ATTR_NONE) {
-    return "None";
-  }
-  const char* name = find_name(kAttrTypes, type);
-  return name == nullptr ? "attribute type " + std::to_string(type) : name;
-}
-
-bool is_dtype(int32_t dtype) { return find_name(kDtypes, dtype) != nullptr; }
-
-bool is_attr_type(int32_t type) { return find_name(kAttrTypes, type) != nullptr; }
-
-bool is_scalar_kind(int32_t type) {
-  return type == ONEOP_ATTR_INT64 || type == ONEOP_ATTR_DOUBLE || type == ONEOP_ATTR_BOOL ||
-         type == ONEOP_ATTR_COMPLEX_DOUBLE;
-}
-
-bool is_list_type(int32_t type) {
-  return is_spread(type) || type == ONEOP_ATTR_LIST_BOOL || type == ONEOP_ATTR_LIST_STRING ||
-         type == ONEOP_ATTR_LIST_DTYPE || type == ONEOP_ATTR_LIST_SHAPE;
-}
-
-bool is_spread(int32_t list_type) {
-  return list_type == ONEOP_ATTR_LIST_INT64 || list_type == ONEOP_ATTR_LIST_INT32 ||
-         list_type == ONEOP_ATTR_LIST_DOUBLE || list_type == ONEOP_ATTR_LIST_FLOAT;
-}
-
 std::string tensor_text(int32_t dtype, const int64_t* shape, int32_t ndim) {
   return dtype_name(dtype) + ints(std::vector<int64_t>(shape, shape + ndim));
-}
-
-namespace {
-
-// The length of the UTF-8 character at `at`, 0 where there is none.
-size_t utf8_length(const std::string& text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(at);
-  const size_t length = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-  if (length == 0 || at + length > text.size()) {
-    return 0;
-  }
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  const unsigned second = length > 1 ? byte(at + 1) : 0;
-  const bool is_overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool is_surrogate = first == 0xed && second > 0x9f;
-  const bool is_too_high = first == 0xf4 && second > 0x8f;
-  return is_overlong || is_surrogate || is_too_high ? 0 : length;
-}
-
-// Whether the three bytes at `at` are U+F700 to U+F7FF.
-bool is_escape(const std::string& text, size_t at) {
-  return at + 2 < text.size() && static_cast<unsigned char>(text[at]) == 0xef &&
-         (static_cast<unsigned char>(text[at + 1]) & 0xfc) == 0x9c;
-}
-
-}  // namespace
-
-std::string text_of_bytes(const std::string& bytes) {
-  std::string text;
-  for (size_t at = 0; at < bytes.size();) {
-    const size_t length = is_escape(bytes, at) ? 0 : utf8_length(bytes, at);
-    if (length != 0) {
-      text.append(bytes, at, length);
-      at += length;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
-    text += static_cast<char>(0xef);
-    text += static_cast<char>(0x9c + (byte >> 6));
-    text += static_cast<char>(0x80 + (byte & 0x3f));
-  }
-  return text;
-}
-
-std::string bytes_of_text(const std::string& text) {
-  std::string bytes;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (!is_escape(text, at)) {
-      bytes += text[at];
-      continue;
-    }
-    bytes += static_cast<char>(((text[at + 1] & 3) << 6) | (text[at + 2] & 0x3f));
-    at += 2;
-  }
-  return bytes;
 }
 
 // long: a case for each attribute type.

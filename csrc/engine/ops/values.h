@@ -1,4 +1,4 @@
-// values.h: attribute values that own their data, and the names of the ABI's codes.
+// values.h: attribute values that own their data.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,8 @@
 
 namespace oneop {
 
-std::string dtype_name(int32_t dtype);         // "float32"
-std::string device_name(int32_t device_type);  // "cpu"
-std::string attr_type_name(int32_t type);      // "int32", "list of float"
-bool is_dtype(int32_t dtype);
-bool is_attr_type(int32_t type);
-// Whether a value of this type may be one of a scalar, ONEOP_ATTR_SCALAR.
-bool is_scalar_kind(int32_t type);
-// Whether attributes of this type are lists whose length a definition may fix.
-bool is_list_type(int32_t type);
-// Whether one number stands for all items of such a list, as torch's schemas have it.
-bool is_spread(int32_t list_type);
-
 // "float32[2, 3]"
 std::string tensor_text(int32_t dtype, const int64_t* shape, int32_t ndim);
-
-// A schema has no bytes, and its strings are UTF-8 wherever torch shows them to Python, in graphs
-// and exported programs. So bytes travel as text: valid UTF-8 as it is, any other byte b as the
-// character U+F700 + b, and characters of that block byte by byte. Every text is one value only.
-std::string text_of_bytes(const std::string& bytes);
-std::string bytes_of_text(const std::string& text);
 
 struct AttrValue {
   int32_t type = 0;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/error.h"
 
 namespace oneop {

@@ -2,8 +2,8 @@
 // and along which axis a batch lies.
 #pragma once
 
-#include "engine/ops/frame.h"
-#include "engine/ops/registry.h"
+#include "engine/frames/frame.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 

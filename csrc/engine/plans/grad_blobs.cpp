@@ -2,7 +2,7 @@
 #include "engine/plans/grad_blobs.h"
 
 #include "engine/ops/error.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 namespace {

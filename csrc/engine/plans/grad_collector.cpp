@@ -1,9 +1,10 @@
 // grad_collector.cpp: checking each step, and putting it into the plan.
 #include "engine/plans/grad_collector.h"
 
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/abi_read.h"
 #include "engine/ops/error.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 #include "engine/ops/host.h"
 
 namespace oneop {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/ops/record.h"
+#include "engine/registry/record.h"
 
 namespace oneop {
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "engine/ops/frame.h"
-#include "engine/ops/kernel_instance.h"
-#include "engine/ops/part.h"
-#include "engine/ops/record.h"
+#include "engine/frames/frame.h"
+#include "engine/frames/kernel_instance.h"
+#include "engine/frames/part.h"
+#include "engine/registry/record.h"
 
 namespace oneop {
 

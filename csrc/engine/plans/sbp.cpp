@@ -1,6 +1,7 @@
 // sbp.cpp: collecting and checking SBP signatures.
 #include "engine/plans/sbp.h"
 
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/error.h"
 
 namespace oneop {

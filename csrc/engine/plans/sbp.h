@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/ops/frame.h"
-#include "engine/ops/registry.h"
+#include "engine/frames/frame.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 

@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "engine/ops/bytes_text.h"
 #include "interpreter/attr_values.h"
 #include "interpreter/python_ref.h"
 #include "torch_host/calls/calls.h"

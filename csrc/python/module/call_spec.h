@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 #include "interpreter/python_error.h"
 
 namespace oneop {

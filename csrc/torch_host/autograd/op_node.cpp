@@ -10,7 +10,7 @@
 
 #include "engine/calls/refusal.h"
 #include "engine/ops/error.h"
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 #include "torch_host/calls/sharded_calls.h"
 #include "torch_host/calls/symbols.h"
 #include "torch_host/interpreter/python_throw.h"

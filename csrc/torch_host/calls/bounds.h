@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 
 namespace oneop {
 

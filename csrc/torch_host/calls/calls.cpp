@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "engine/calls/refusal.h"
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "torch_host/ops/torch_types.h"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 #include "torch_host/ops/ivalues.h"
 #include "torch_host/ops/layout.h"
 

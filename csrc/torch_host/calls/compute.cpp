@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "engine/frames/arg_counts.h"
 #include "engine/ops/error.h"
 #include "engine/ops/host.h"
 #include "torch_host/calls/arranged.h"

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/frames/part.h"
 #include "engine/ops/error.h"
-#include "engine/ops/part.h"
 #include "torch_host/calls/calls.h"
 #include "torch_host/calls/compute.h"
 #include "torch_host/calls/results.h"

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "engine/calls/refusal.h"
+#include "engine/ops/bytes_text.h"
 #include "engine/ops/error.h"
 #include "torch_host/ops/torch_types.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 #include "torch_host/interpreter/trace_hook.h"
 #include "torch_host/ops/dispatch_window.h"
 #include "torch_host/ops/layout.h"

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "engine/ops/functions.h"
+#include "engine/registry/op_check.h"
 #include "torch_host/interpreter/schema_hook.h"
 #include "torch_host/registration/redefinition.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/ops/registry.h"
+#include "engine/registry/registry.h"
 
 namespace oneop {
 

@@ -87,7 +87,7 @@ def traced_call(op: _core.Op, /, *inputs: Any, **arguments: Any) -> Any:
 
 
 def text_of_bytes(value: bytes | str) -> str:
-    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/engine/ops/values.h."""
+    """Return bytes as the text that stands for them in a schema; see text_of_bytes in csrc/engine/ops/bytes_text.h."""
     data = value.encode() if isinstance(value, str) else value
     text = data.decode("utf-8", "surrogateescape")
     return "".join(

@@ -101,7 +101,7 @@ def make_part(
 
 
 def words_of(current: Part, dtypes: Sequence[torch.dtype], outputs: Sequence[Shape]) -> list[int]:
-    """Return a part as numbers; see csrc/engine/ops/part.h. `outputs` are the shapes of this device's outputs."""
+    """Return a part as numbers; see csrc/engine/frames/part.h. `outputs` are the shapes of this device's outputs."""
     words = [len(current.mesh_shape), *current.mesh_shape, *current.coordinate, len(current.shapes)]
     for entries in current.sbp:
         for sbp in entries:

@@ -1,5 +1,5 @@
 // kernel_instance.cpp: making, sharing and destroying kernel objects.
-#include "engine/ops/kernel_instance.h"
+#include "engine/frames/kernel_instance.h"
 
 #include "engine/ops/error.h"
 

@@ -1,5 +1,5 @@
 // part.cpp: reading parts, and letting kernels ask.
-#include "engine/ops/part.h"
+#include "engine/frames/part.h"
 
 #include "engine/ops/error.h"
 

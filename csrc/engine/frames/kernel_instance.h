@@ -8,9 +8,9 @@
 #include <thread>
 #include <unordered_map>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
+#include "engine/frames/part.h"
 #include "engine/ops/keyed_cache.h"
-#include "engine/ops/part.h"
 
 namespace oneop {
 

@@ -79,13 +79,4 @@ inline bool takes_size(const oneop_tensor& output, int32_t axis, int64_t size) {
   return size == output.shape[axis] || (may_shrink && size >= 0 && size < output.shape[axis]);
 }
 
-// Throws ArgumentError unless each argument of the op takes the number of tensors given.
-// Throws ArgumentError unless an input with gaps has as many tensors as its attribute says.
-void check_gap_count(const OpDef& op, size_t input, int64_t found, int64_t expected);
-void check_counts(const OpDef& op, const std::vector<int32_t>& input_counts,
-                  const std::vector<int32_t>& output_counts);
-
-// Asks the op which of its arguments are mutable and differentiable.
-void read_arg_traits(OpDef* op);
-
 }  // namespace oneop

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/ops/frame.h"
+#include "engine/frames/frame.h"
 
 namespace oneop {
 

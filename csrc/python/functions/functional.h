@@ -1,4 +1,4 @@
-// functional.h: oneop._C.<name>, the Python objects of functions.
+// functional.h: oneop._C.<name>, functions of libraries as Python calls them.
 #pragma once
 
 #include <Python.h>
@@ -8,9 +8,6 @@
 #include <vector>
 
 namespace oneop {
-
-// Makes the type oneop._core.Function. False, with a Python error set, if that fails.
-bool add_function_type(PyObject* module);
 
 // Who calls a function as an op, when it has drawn random numbers while it was traced.
 void set_random_call(PyObject* function);

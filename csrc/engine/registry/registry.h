@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/ops/record.h"
+#include "engine/registry/record.h"
+#include "engine/registry/registry_content.h"
 
 namespace oneop {
 
@@ -18,12 +19,7 @@ class Registry {
  public:
   static Registry& global();
 
-  struct Snapshot {
-    std::map<std::string, std::shared_ptr<const OpDef>> ops;
-    std::map<std::string, std::vector<std::shared_ptr<const KernelDef>>> kernels;
-    std::map<std::string, std::shared_ptr<const GradDef>> grads;
-    std::map<std::string, std::shared_ptr<const ForwardDef>> forwards;
-  };
+  using Snapshot = RegistryContent;
 
   // The next state of the registry, checked and not yet visible.
   struct Change {
@@ -63,9 +59,5 @@ class Registry {
   Snapshot content_;
   std::map<std::string, std::unique_ptr<OpSlot>> slots_;
 };
-
-// Checks one op by itself, and reads from its callbacks which arguments it changes. Throws
-// RegistrationError. Runs the author's code, so it is called before any lock is taken.
-void check_op(OpDef* op);
 
 }  // namespace oneop

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/frames/kernel_instance.h"
 #include "engine/ops/defs.h"
-#include "engine/ops/kernel_instance.h"
 #include "engine/ops/keyed_cache.h"
 
 namespace oneop {

@@ -1,5 +1,5 @@
 // record.cpp: making, publishing and retiring records.
-#include "engine/ops/record.h"
+#include "engine/registry/record.h"
 
 namespace oneop {
 namespace {
