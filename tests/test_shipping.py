@@ -11,6 +11,7 @@ import pytest
 
 from oneop._build.cache import cache_root
 from oneop.packaging import write_certificate
+from quick_python import command, executable
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
@@ -30,9 +31,10 @@ def test_wheel_brings_the_op(tmp_path):
     copy = tmp_path / "source"
     subprocess.run(["cp", "-r", str(source), str(copy)], check=True)
     setup = copy / "setup.py"
-    setup.write_text(setup.read_text().replace('build_ops("fast_gelu")', 'build_ops("fast_gelu", certificate=True)'))
-    command = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", ".", "-w", "dist"]
-    made = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True, timeout=300, check=False)
+    text = setup.read_text().replace('build_ops("fast_gelu")', 'build_ops("fast_gelu", certificate=True)')
+    setup.write_text(f"import sys\n\nsys.executable = {executable()!r}  # for the checks of the ops\n{text}")
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", ".", "-w", "dist"]
+    made = subprocess.run(pip, cwd=copy, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert made.returncode == 0, made.stderr
     [wheel] = (copy / "dist").glob("fast_gelu-1.0.0-py3-none-linux_*.whl")
     installed = tmp_path / "installed"
@@ -50,17 +52,17 @@ def test_wheel_brings_the_op(tmp_path):
     assert str(tmp_path) not in json.dumps(certificate["files"])
     env["PYTHONPATH"] = f"{installed}:{ROOT / 'src'}"
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
+        [*command(), "-c", PROGRAM], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == str(installed / "fast_gelu/fast_gelu.so")
-    check_installed = [sys.executable, "-m", "oneop", "check", "fast_gelu", "--only", "reference"]
+    check_installed = [*command(), "-m", "oneop", "check", "fast_gelu", "--only", "reference"]
     checked = subprocess.run(
         check_installed, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert checked.returncode == 0 and "  passed   reference" in checked.stdout, checked.stdout + checked.stderr
     listed = subprocess.run(
-        [sys.executable, "-m", "oneop", "list", "--load", "fast_gelu", "--json", "--coverage"],
+        [*command(), "-m", "oneop", "list", "--load", "fast_gelu", "--json", "--coverage"],
         cwd=tmp_path,
         env=env,
         capture_output=True,
@@ -82,6 +84,7 @@ def test_wheel_of_wrong_ops_is_not_built(tmp_path, monkeypatch):
         "oneop.testing.reference('shipped_wrong')(lambda x: x * 2)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.setattr(sys, "executable", executable())
     with pytest.raises(RuntimeError, match="the ops of shipped_wrong get no certificate:") as caught:
         write_certificate("shipped_wrong", package / "shipped_wrong.so")
     assert "the result differs from the reference" in str(caught.value)

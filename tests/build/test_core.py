@@ -2,13 +2,13 @@
 
 import importlib.util
 import subprocess
-import sys
 
 import pytest
 
 from oneop._build import core
 from oneop._build.torch_install import TorchInstall, find_torch
 from oneop.errors import BuildError
+from quick_python import command
 
 MODULE = """
 #include <Python.h>
@@ -40,7 +40,7 @@ def test_builds_an_importable_module_and_says_so(csrc, capfd, monkeypatch):
         f"oneop: building the core for torch {version}: 2 of 2 files, 1 at a time "
         "(all files take two to three minutes of processor time) ...\n",
     )
-    command = f"""
+    program = f"""
 import torch, importlib.machinery, importlib.util
 loader = importlib.machinery.ExtensionFileLoader("oneop._core", {str(path)!r})
 module = importlib.util.module_from_spec(importlib.util.spec_from_loader("oneop._core", loader))
@@ -48,7 +48,7 @@ loader.exec_module(module)
 print(module.answer())
 print(len({{line.split()[-1] for line in open("/proc/self/maps") if "libgomp" in line}}))
 """
-    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    result = subprocess.run([*command(), "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "42\n1\n"
 
 

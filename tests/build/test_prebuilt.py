@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -12,6 +11,7 @@ from oneop._build.elf import read_elf
 from oneop._build.torch_install import find_torch
 from oneop.errors import BuildError
 from oneop.settings import settings
+from quick_python import command
 
 MODULE = """
 #include <Python.h>
@@ -71,7 +71,7 @@ def test_the_core_of_the_installed_torch_is_chosen(cores):
 def test_it_has_no_path_of_this_machine_and_loads_after_torch(cores):
     elf = read_elf(core_in(cores))
     assert elf.rpath == () and elf.runpath == () and "libc10.so" in elf.needed
-    result = subprocess.run([sys.executable, "-c", LOAD, core_in(cores)], capture_output=True, text=True, check=False)
+    result = subprocess.run([*command(), "-c", LOAD, core_in(cores)], capture_output=True, text=True, check=False)
     assert result.stdout == "True\n", result.stderr
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -18,9 +19,15 @@ from oneop.port.objects import Compiled, Objects, _look_into, link
 from oneop.port.references import REFERENCES
 from oneop.port.references.table import differentiate, grad_of
 from oneop.port.trial import Trial, check_ops
-from quick_python import command
+from quick_python import command, executable
 
 USER = Path("oneflow/user")
+
+
+@pytest.fixture(autouse=True)
+def quick_children(monkeypatch):
+    """The processes that check ops are forks of one that has imported torch."""
+    monkeypatch.setattr(sys, "executable", executable())
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import gc
+import multiprocessing.spawn
 import os
 import runpy
 import select
@@ -116,6 +117,7 @@ def become(request: Request, executable: str) -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):  # they were made for the server's
         stream.reconfigure(line_buffering=stream is sys.stderr or os.isatty(stream.fileno()))
     sys.executable = executable
+    multiprocessing.spawn.set_executable(executable)
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(item.split("=", 1) for item in request.environment)
