@@ -58,7 +58,7 @@ UNTESTED: tuple[str, ...] = (
     "csrc/torch_host/handles/generators.cpp: random numbers are drawn while tensors are traced or "
     "batched outside a function of oneop._C",
     "csrc/torch_host/handles/generators.cpp: this oneop cannot do that with a random generator",
-    "csrc/torch_host/handles/torch_call.cpp: arguments given are",
+    "csrc/torch_host/handles/torch_arguments.cpp: arguments given are",
     "csrc/torch_host/jobs/job.cpp: a planned input is not contiguous",
     "csrc/torch_host/jobs/job.cpp: expected a float32 number",
     "csrc/torch_host/ops/ivalues.cpp: an attribute has the unexpected type",

@@ -19,6 +19,7 @@
 #include "torch_host/handles/generators.cpp"
 #include "torch_host/handles/tensor_handles.cpp"
 #include "torch_host/handles/tensor_state.cpp"
+#include "torch_host/handles/torch_arguments.cpp"
 #include "torch_host/handles/torch_call.cpp"
 #include "torch_host/interpreter/python_throw.cpp"
 #include "torch_host/interpreter/schema_hook.cpp"
