@@ -7,6 +7,8 @@
 #include "python/module/job_module.cpp"
 #include "python/module/kernel_run.cpp"
 #include "python/module/module.cpp"
+#include "python/module/op_info.cpp"
+#include "python/module/questions.cpp"
 #include "torch_host/autograd/autograd.cpp"
 #include "torch_host/autograd/bound_grad.cpp"
 #include "torch_host/autograd/derived_forward.cpp"
