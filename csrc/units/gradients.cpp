@@ -5,6 +5,7 @@
 #include "python/module/grad_run.cpp"
 #include "python/module/job_call.cpp"
 #include "python/module/job_module.cpp"
+#include "python/module/job_run.cpp"
 #include "python/module/kernel_run.cpp"
 #include "python/module/module.cpp"
 #include "python/module/op_info.cpp"
