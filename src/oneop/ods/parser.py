@@ -12,9 +12,10 @@ from oneop.ods.items import Assert, Defvar, Field, Let, LetBits
 from oneop.ods.lexer import Token
 from oneop.ods.program import AssertStatement, Def, Defm, DefvarStatement, Foreach, If, Multiclass, Program, Statement
 from oneop.ods.records import Class, ClassRef, Env, Record, TemplateArg
+from oneop.ods.scope import Scope
 from oneop.ods.types import element_of, type_of
 from oneop.ods.values import INT, Type
-from oneop.ods.values_parser import Scope, ValuesParser
+from oneop.ods.values_parser import ValuesParser
 from oneop.ods.work import TooMuchWork
 
 _STATEMENTS = "class, def, defm, defset, defvar, foreach, if, let, multiclass or assert"
