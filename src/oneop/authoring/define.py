@@ -15,6 +15,7 @@ from oneop.authoring.binding import Source, source_of, source_of_caller
 from oneop.authoring.kernels import inline
 from oneop.authoring.kernels import register as kernels
 from oneop.authoring.keys import cache_keys
+from oneop.authoring.parse_schema import parse_schema
 from oneop.authoring.rules import (
     batching,
     cuda_graphs,
@@ -29,7 +30,6 @@ from oneop.authoring.rules import (
     vmap_rules,
 )
 from oneop.authoring.rules.sbp import Written as _Written
-from oneop.authoring.schema import parse_schema
 from oneop.errors import DuplicateOpError, RegistrationError
 from oneop.runtime.core import after_defining, after_loading, core, find_op, tell_defined
 from oneop.runtime.modes import untraced
