@@ -17,7 +17,9 @@ CANNOT_BE_PROVOKED = {
     "functional/stubs.py: a library describes a function wrongly": "an assertion: descriptions are generated",
     "jobs/meeting.py: headers differ and calls do not": "an assertion: headers are made from the calls",
     "sharding/parts.py: has no overload for parts": "the lines before have just made that overload",
-    "csrc/torch_host/calls/compute.cpp: the device is of no more use to this process": "needs a device that fails",
+    "csrc/torch_host/compute/kernel_sync.cpp: the device is of no more use to this process": (
+        "needs a device that fails"
+    ),
     "testing/families/streams.py: a result changes after its stream is done something writes to it from elsewhere": (
         "needs a GPU: tests/gpu/test_gpu_check.py"
     ),
@@ -51,12 +53,12 @@ UNTESTED: tuple[str, ...] = (
     "csrc/python/kernels/python_infer.cpp: an output has too many dimensions",
     "csrc/python/kernels/python_numpy.cpp: it keeps an array that is a view of this call s memory keep a copy x.copy",
     "csrc/python/module/kernel_run.cpp: KernelRun takes contiguous inputs",
-    "csrc/torch_host/calls/compute.cpp: where its inputs are found",
+    "csrc/torch_host/compute/call_device.cpp: where its inputs are found",
     "csrc/torch_host/handles/generators.cpp: a functor draws with random64 and calls the random",
     "csrc/torch_host/handles/generators.cpp: random numbers are drawn while tensors are traced or "
     "batched outside a function of oneop._C",
     "csrc/torch_host/handles/generators.cpp: this oneop cannot do that with a random generator",
-    "csrc/torch_host/handles/torch_call.cpp: arguments given are",
+    "csrc/torch_host/handles/torch_arguments.cpp: arguments given are",
     "csrc/torch_host/jobs/job.cpp: a planned input is not contiguous",
     "csrc/torch_host/jobs/job.cpp: expected a float32 number",
     "csrc/torch_host/ops/ivalues.cpp: an attribute has the unexpected type",

@@ -28,6 +28,7 @@ CPP_LAYERS = (
     "torch_host/memory",
     "torch_host/ops",
     "torch_host/calls",
+    "torch_host/compute",
     "torch_host/handles",
     "torch_host/autograd",
     "torch_host/services",

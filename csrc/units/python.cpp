@@ -1,5 +1,7 @@
 // units/python.cpp: a unit of the core's build: functions, kernels and gradients in Python, and
 // calls from it.
+#include "python/calls/binding_call.cpp"
+#include "python/calls/binding_stack.cpp"
 #include "python/calls/call_binding.cpp"
 #include "python/calls/call_entry.cpp"
 #include "python/calls/python_attr.cpp"

@@ -11,7 +11,7 @@ from torch import Tensor
 import oneop
 from oneop.authoring.annotations import _OTHERS, has_body, schema_of_function
 from oneop.authoring.binding import Source
-from oneop.authoring.schema import parse_schema
+from oneop.authoring.parse_schema import parse_schema
 from oneop.errors import RegistrationError
 from oneop.registry import get_op, isolated
 

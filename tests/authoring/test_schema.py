@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import oneop
-from oneop.authoring.schema import parse_schema
+from oneop.authoring.parse_schema import parse_schema
 from oneop.errors import RegistrationError
 
 

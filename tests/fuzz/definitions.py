@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import oneop
-from oneop.authoring.schema import parse_schema
+from oneop.authoring.parse_schema import parse_schema
 
 #: What ops with side effects did, in order.
 LOG: list[tuple[str, float]] = []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oneop
 from oneop._build.compiler import default_flags, find_cxx
-from oneop.authoring.schema import parse_schema
+from oneop.authoring.parse_schema import parse_schema
 from oneop.errors import ArgumentError, RegistrationError
 from oneop.model.attributes import BY_SCHEMA
 from oneop.registry import isolated

@@ -3,20 +3,13 @@
 
 #include <Python.h>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
-#include "interpreter/python_ref.h"
-#include "torch_host/jobs/job.h"
+#include "python/module/job_run.h"
 
 namespace oneop {
-
-// What a train job does around the steps of a run, in its gate: it sets the learning rate before
-// them and counts them afterwards, unless one failed. All are null for other jobs.
-struct Training {
-  PyShared set_rate;  // called without arguments; null if the rate never changes
-  at::Tensor count;   // int64
-  PyShared explain;   // called with the exception of a failed run and the number of its step
-};
 
 // Makes the type oneop._core.JobEntry, the base class of jobs. A call goes to the method `_call` of
 // the subclass until enter_job has been called, and then wherever the arguments are not arrays of

@@ -15,8 +15,8 @@
 
 #include "engine/ops/host.h"
 #include "python/module/call_spec.h"
-#include "torch_host/calls/compute.h"
 #include "torch_host/calls/tensor_rules.h"
+#include "torch_host/compute/call_device.h"
 #include "torch_host/ops/torch_types.h"
 
 namespace py = pybind11;

@@ -5,6 +5,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include "torch_host/calls/results.h"
+#include "torch_host/compute/call_device.h"
+#include "torch_host/compute/run_plan.h"
 
 namespace oneop {
 DirectCall::DirectCall(const TorchOp& op, const OpRecord& record)

@@ -3,8 +3,8 @@
 
 #include "torch_host/autograd/recording.h"
 #include "torch_host/calls/calls.h"
-#include "torch_host/calls/compute.h"
 #include "torch_host/calls/thread_cache.h"
+#include "torch_host/ops/torch_op.h"
 
 namespace oneop {
 

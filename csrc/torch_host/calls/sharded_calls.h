@@ -6,7 +6,6 @@
 
 #include "interpreter/python_ref.h"
 #include "torch_host/calls/calls.h"
-#include "torch_host/calls/compute.h"
 #include "torch_host/calls/tensor_rules.h"
 
 namespace oneop {

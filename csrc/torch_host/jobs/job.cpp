@@ -12,7 +12,9 @@
 
 #include "engine/ops/error.h"
 #include "torch_host/calls/calls.h"
-#include "torch_host/calls/compute.h"
+#include "torch_host/compute/call_device.h"
+#include "torch_host/compute/compute.h"
+#include "torch_host/compute/kernel_sync.h"
 #include "torch_host/ops/torch_types.h"
 
 namespace oneop {

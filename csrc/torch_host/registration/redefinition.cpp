@@ -8,7 +8,8 @@
 
 #include "engine/ops/error.h"
 #include "torch_host/autograd/autograd.h"
-#include "torch_host/calls/compute.h"
+#include "torch_host/compute/compute.h"
+#include "torch_host/compute/compute_meta.h"
 #include "torch_host/interpreter/python_throw.h"
 
 namespace oneop {

@@ -2,8 +2,10 @@
 
 What is registered here fills the same records as a C++ library does, so kernels of both kinds stand side by side.
 
-    define.py      define, and the methods
-    schema.py      the text of a schema, and what it says
+    define.py      define
+    methods.py     register_kernel, register_grad and the other methods of ops
+    schema.py      what a schema says
+    parse_schema.py, schema_arguments.py, schema_defaults.py   its text; other_forms.py: texts that are no schema
     spec.py        shapes and dtypes as the author's functions see them
     signature.py   the signature of an op object
     book.py        what is registered for an op so far, and handing it to the core

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from oneop.authoring.binding import Source
-from oneop.authoring.schema import INSTEAD
+from oneop.authoring.other_forms import INSTEAD
 from oneop.errors import RegistrationError, described
 from oneop.model.attributes import ATTR_TYPES
 

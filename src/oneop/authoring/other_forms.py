@@ -34,6 +34,27 @@ OUTPUTS = {
     "(": "all outputs stand in one pair of brackets; write -> (Tensor, Tensor)",
 }
 
+#: Types of torch that schemas here have not, and what to write instead; in C++ they are in `oneop/op/schema.h`.
+INSTEAD = {
+    "Layout": "write str k, and its name",
+    "MemoryFormat": "write str k, and its name",
+    "Stream": "leave it out: kernels run on torch's current stream",
+    "Storage": "write Tensor x, and give a tensor of the storage",
+    "Generator": "leave it out and say random: kernels draw from torch's generator",
+    "QScheme": "write str k, and its name",
+    "Dimname": "write str k",
+    "Any": "write a type; a choice of several is an attribute for each, with a default",
+    "Dict": "write two lists, of keys and of values",
+    "DeviceIndex": "leave it out: the inputs say where it runs",
+    "Capsule": "leave it out: an op takes tensors, numbers, texts, dtypes and lists of them",
+    "NoneType": "leave it out: its value is always None",
+    "None": "leave it out: its value is always None",
+    "SymFloat": "write float k",
+    "SymBool": "write bool k",
+    "complex[]": "write float[] k, real and imaginary parts in turn",
+    "Scalar[]": "write float[] k, or int[] k",
+}
+
 EMPTY = "a comma has no argument before or after it; leave it out"
 VIEW = "a view; only Tensor(a!), which is changed in place, is possible; write Tensor x, and return a copy"
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import NoReturn
-
-from oneop.ods import bang
+from oneop.ods.bang.parsing import parse_bang
 from oneop.ods.expressions import (
     ArgRef,
     BitsExpr,
@@ -27,62 +23,20 @@ from oneop.ods.expressions import (
 from oneop.ods.lexer import Token
 from oneop.ods.program import Multiclass, Program
 from oneop.ods.records import Class, ClassRef
-from oneop.ods.types import element_of, is_list, type_of
+from oneop.ods.scope import Scope
+from oneop.ods.token_reader import TokenReader
+from oneop.ods.types import is_list, type_of
 from oneop.ods.values import BIT, DAG, INT, STRING, UNSET, Bits, Code, Dag, DagArg, Type, is_record, type_name
 
 _SIMPLE_TYPES = {"bit": BIT, "int": INT, "string": STRING, "code": STRING, "dag": DAG}
 
 
-@dataclass(frozen=True)
-class Scope:
-    """What names are known where an expression stands."""
-
-    fields: dict[str, Type] = field(default_factory=dict)
-    args: Mapping[str, Type | None] = field(default_factory=dict)
-    variables: Mapping[str, Type | None] = field(default_factory=dict)  # None: nobody knows the type
-    self_name: str = ""
-    in_body: bool = False  # of a class, record or multiclass: NAME is known
-    deferred: bool = False  # in a loop or multiclass: statements are kept, not run
-
-    def plus(self, variables: Mapping[str, Type | None]) -> Scope:
-        """Return this scope with further variables."""
-        return replace(self, variables={**self.variables, **variables})
-
-
-class ValuesParser:
+class ValuesParser(TokenReader):
     """The part of the parser that reads types and values."""
 
     def __init__(self, program: Program, tokens: list[Token]) -> None:
+        super().__init__(tokens)
         self.program = program
-        self.tokens = tokens
-        self.position = 0
-        self.token = tokens[0]
-
-    # --- tokens ---
-
-    def advance(self) -> Token:
-        """Go to the next token; return the one that was current."""
-        token = self.token
-        if token.kind != "end":
-            self.position += 1
-            self.token = self.tokens[self.position]
-        return token
-
-    def take(self, kind: str) -> Token | None:
-        """Go past the current token if it is of this kind."""
-        return self.advance() if self.token.kind == kind else None
-
-    def need(self, kind: str, what: str = "") -> Token:
-        """Go past a token that must be of this kind."""
-        if self.token.kind != kind:
-            self.unexpected(what or f"'{kind}'")
-        return self.advance()
-
-    def unexpected(self, wanted: str) -> NoReturn:
-        """Say what was expected and what is there."""
-        token = self.token
-        shown = "the end of the file" if token.kind == "end" else f"'{token.value}'"
-        token.fail(f"expected {wanted}, found {shown}")
 
     # --- types ---
 
@@ -229,7 +183,7 @@ class ValuesParser:
         if kind == "(":
             return self._parse_dag(scope)
         if kind == "bang":
-            return self._parse_bang(scope)
+            return parse_bang(self, scope)
         if kind == "{" and not name_mode:
             return self._parse_bits(scope)
         if kind in ("true", "false"):
@@ -316,79 +270,3 @@ class ValuesParser:
             made = tuple(DagArg(expr.value, name, expr.at) for expr, name in args if isinstance(expr, Constant))
             return Constant(at, Dag(operator.value, operator_name, made))
         return DagExpr(at, operator, operator_name, args)
-
-    # --- bang operators ---
-
-    def _parse_bang(self, scope: Scope) -> Expr:
-        at = self.advance()
-        op = at.text
-        if op not in bang.SIMPLE and op not in bang.SPECIAL:
-            at.fail(f"there is no operator !{op}")
-        type = None
-        if self.take("<"):
-            type = self.parse_type()
-            self.need(">")
-        self.need("(")
-        if op in ("foreach", "filter"):
-            value = self._parse_loop(scope, at, op)
-        elif op == "foldl":
-            value = self._parse_fold(scope, at)
-        elif op == "cond":
-            value = self._parse_cond(scope, at)
-        elif op in ("cast", "isa", "exists", "instances"):
-            if type is None:
-                at.fail(f"!{op} needs a type: !{op}<type>(...)")
-            operand = self.parse_value(scope) if op != "instances" or self.token.kind != ")" else None
-            value = bang.Typed(at, op, type, operand, self.program)
-        else:
-            value = self._parse_operands(scope, at, op, type)
-        self.need(")")
-        return value
-
-    def _parse_operands(self, scope: Scope, at: Token, op: str, type: Type | None) -> Expr:
-        operands: list[Expr] = []
-        while self.token.kind != ")":
-            operands.append(self.parse_value(scope))
-            if not self.take(","):
-                break
-        if op in ("if", "dag") and len(operands) != 3:
-            at.fail(f"!{op} takes 3 operands, not {len(operands)}")
-        if op == "if":
-            return bang.If(at, [(operands[0], operands[1]), (None, operands[2])])
-        if op == "dag":
-            return bang.MakeDag(at, *operands)
-        return bang.Bang(at, op, operands, type)
-
-    def _parse_variable(self, scope: Scope) -> str:
-        token = self.need("name", "the name of a variable")
-        if token.text in scope.variables or token.text in scope.fields or token.text in scope.args:
-            token.fail(f"'{token.text}' is in use here already")
-        self.need(",")
-        return token.text
-
-    def _parse_loop(self, scope: Scope, at: Token, op: str) -> Expr:
-        name = self._parse_variable(scope)
-        items = self.parse_value(scope)
-        self.need(",")
-        inner = scope.plus({name: element_of(type_of(items))})
-        return bang.Loop(at, op, [name], None, items, self.parse_value(inner))
-
-    def _parse_fold(self, scope: Scope, at: Token) -> Expr:
-        start = self.parse_value(scope)
-        self.need(",")
-        items = self.parse_value(scope)
-        self.need(",")
-        names = [self._parse_variable(scope), self._parse_variable(scope)]
-        types = type_of(start), element_of(type_of(items))
-        inner = scope.plus(dict(zip(names, types, strict=True)))
-        return bang.Loop(at, "foldl", names, start, items, self.parse_value(inner))
-
-    def _parse_cond(self, scope: Scope, at: Token) -> Expr:
-        arms: list[tuple[Expr | None, Expr]] = []
-        while self.token.kind != ")":
-            condition = self.parse_value(scope)
-            self.need(":")
-            arms.append((condition, self.parse_value(scope)))
-            if not self.take(","):
-                break
-        return bang.If(at, arms)

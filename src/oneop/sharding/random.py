@@ -1,8 +1,8 @@
 """Random ops: each shard draws numbers of its own, and devices that have the same shard draw the same.
 
-All ranks must be seeded alike. The overload `part` of a random op (csrc/torch_host/calls/part_call.cpp) draws a number
-from the device's generator, the same on all ranks; it and the number of the shard make the seed with which the kernel
-runs. So the generators stay alike, and a compiled graph draws as eager calls do.
+All ranks must be seeded alike. The overload `part` of a random op (csrc/torch_host/compute/part_call.cpp) draws a
+number from the device's generator, the same on all ranks; it and the number of the shard make the seed with which the
+kernel runs. So the generators stay alike, and a compiled graph draws as eager calls do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_random(op: OpDef) -> bool:
 
 @contextmanager
 def own_numbers(device: torch.device, shard: int) -> Iterator[None]:
-    """Let a composition draw the numbers that the kernel of this shard draws in csrc/torch_host/calls/part_call.cpp."""
+    """Let a composition draw the numbers of the kernel of this shard; see csrc/torch_host/compute/part_call.cpp."""
     generator: Any = torch.default_generator
     if device.type == "cuda":
         generator = torch.cuda.default_generators[device.index or 0]
@@ -53,7 +53,7 @@ def shard_of(mesh_shape: tuple[int, ...], coordinate: tuple[int, ...], output: t
 
 
 def _mixed(seed: int, shard: int) -> int:
-    """Return the same number as `mixed` in csrc/torch_host/calls/part_call.cpp."""
+    """Return the same number as `mixed` in csrc/torch_host/compute/part_call.cpp."""
     mask = (1 << 64) - 1
     word = (seed + (shard + 1) * 0x9E3779B97F4A7C15) & mask
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask

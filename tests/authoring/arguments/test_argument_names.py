@@ -21,7 +21,7 @@ OPTIONS = {
     "jax/batching.py",
     "jax/primitive.py",
     "jax/sharding.py",
-    "ods/bang.py",
+    "ods/bang/dags.py",
     "packaging.py",
     "port/references/layers.py",
     "port/references/scalars.py",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import oneop
-from oneop.authoring.schema import INSTEAD
+from oneop.authoring.other_forms import INSTEAD
 from oneop.errors import ArgumentError, CheckError, OneopError, RegistrationError
 from oneop.registry import isolated
 

@@ -114,7 +114,7 @@ constexpr AttrTypeName kAttrTypes[] = {
 constexpr int kNumAttrTypeNames = 19;  // those of messages
 
 // Types of torch that schemas here have not, and what to write; as INSTEAD of
-// oneop.authoring.schema.
+// oneop.authoring.other_forms.
 struct Instead {
   std::string_view type;
   const char* problem;

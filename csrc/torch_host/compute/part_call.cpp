@@ -1,5 +1,5 @@
 // part_call.cpp: the overload of an op for parts.
-#include "torch_host/calls/part_call.h"
+#include "torch_host/compute/part_call.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/randint.h>
@@ -11,9 +11,10 @@
 #include "engine/frames/part.h"
 #include "engine/ops/error.h"
 #include "torch_host/calls/calls.h"
-#include "torch_host/calls/compute.h"
 #include "torch_host/calls/results.h"
 #include "torch_host/calls/thread_cache.h"
+#include "torch_host/compute/call_device.h"
+#include "torch_host/compute/run_plan.h"
 #include "torch_host/interpreter/python_throw.h"
 #include "torch_host/ops/torch_op.h"
 #include "torch_host/ops/torch_types.h"
