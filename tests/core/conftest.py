@@ -9,7 +9,11 @@ import torch
 import oneop
 
 SOURCES = Path(__file__).parent / "sources"
-FRAME = '#include "common.h"\nnamespace oneflow {{\nnamespace {{\n{}\n}}  // namespace\n}}  // namespace oneflow\n'
+# The SDK's header first: a header of a test's own that includes it would hide it from the precompiled one.
+FRAME = (
+    '#include "oneflow/core/framework/framework.h"\n#include "common.h"\nnamespace oneflow {{ namespace {{\n'
+    "{}\n}}  // namespace\n}}  // namespace oneflow\n"
+)
 
 
 @pytest.fixture(scope="session")

@@ -139,7 +139,7 @@ def test_the_overload_of_an_op_is_whole_while_its_schema_changes():
     try:
         for thread in threads:
             thread.start()
-        for i in range(1000):
+        for i in range(300):
             define(schemas[i % 2])
     finally:
         ended.set()

@@ -185,7 +185,7 @@ def test_check_draws_values(is_wrong):
         with pytest.raises(OpCheckFailed, match="drawn, gradient: the gradient of input"):
             check("drawn", only="gradient")
     else:
-        assert check("drawn", examples=6).ok
+        assert check("drawn", examples=6, skip=["determinism", "sizes", "threads", "leaks", "sbp"]).ok
 
 
 def test_kernels_in_cpp_text_and_numba():

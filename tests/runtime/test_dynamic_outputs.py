@@ -436,13 +436,11 @@ def test_the_checker_takes_it(ops):
     def reference(x, mask):
         return x[mask]
 
-    report = check("dy_keep", reference=reference)
+    families = ("memory", "inference", "reference", "gradient", "second gradient", "compile", "export", "job")
+    report = check("dy_keep", reference=reference, only=[*families, "layouts", "special values", "vmap"])
     assert not report.failures, str(report)
     statuses = {outcome.family: outcome.status for outcome in report.outcomes}
-    assert all(
-        statuses[family] == "passed"
-        for family in ("memory", "inference", "reference", "gradient", "second gradient", "compile", "export", "job")
-    )
+    assert all(statuses[family] == "passed" for family in families)
     assert statuses["vmap"] == "skipped"
 
 
@@ -459,7 +457,7 @@ def test_the_checker_where_values_decide_the_size():
         def _(x):
             return x[x > 0]
 
-        report = check(op, reference=lambda x: x[x > 0])
+        report = check(op, reference=lambda x: x[x > 0], skip=["determinism", "threads", "leaks"])
         assert report.ok, str(report)
 
         @op.register_kernel(dtypes=(torch.float32, torch.float64))
@@ -467,4 +465,4 @@ def test_the_checker_where_values_decide_the_size():
             return x[x > 0][:-1] if x.size > 20 else x[x > 0]
 
         with pytest.raises(OpCheckFailed, match=r"y is float32\[\d+\], expected float32\[\d+\]"):
-            check(op, reference=lambda x: x[x > 0])
+            check(op, reference=lambda x: x[x > 0], only="reference")

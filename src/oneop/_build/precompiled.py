@@ -32,7 +32,12 @@ from oneop._build.sources import ABSENT, Files, stamp_of, trusted
 from oneop._build.trust import why_not_trusted
 
 #: Headers of the SDK that are slow to parse.
-HEADERS = ("oneop/op.h", "oneflow/core/framework/framework.h")
+HEADERS = (
+    "oneop/op.h",
+    "oneflow/core/framework/framework.h",
+    "oneflow/core/functional/functional.h",
+    "oneflow/core/functional/impl/common.h",
+)
 
 #: So many precompiled headers stay in the cache.
 MOST_KEPT = 8
