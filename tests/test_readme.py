@@ -47,7 +47,7 @@ def test_blocks_run(page, tmp_path):
             (tmp_path / name[1]).write_text(text)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     if "-fopt-info" in program_of(page):  # it asks the compiler what it optimized
-        del environment["ONEOP_CXXFLAGS"]
+        environment.pop("ONEOP_CXXFLAGS", None)
     program = tmp_path / f"{page.stem}.py"
     program.write_text(program_of(page))
     result = subprocess.run(

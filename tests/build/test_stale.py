@@ -97,34 +97,39 @@ def test_a_folder_that_a_system_flag_names(project):
     assert answer(cflags=flags) == 2
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        '__has_include("opt.h")',
-        "__has_include(<opt.h>)",
-        'defined(__has_include) && __has_include( "opt.h" )',
-        "HAS(<opt.h>)",
-        "HAS(NAME)",
-        "__has_include(NAME)",
-        "__has_include(STRING(opt.h))",
-        "HAVE_OPT",
-        '\\\n  __has_include \\\n ("opt.h")',
-    ],
-)
+CONDITIONS = [
+    '__has_include("opt.h")',
+    "__has_include(<opt.h>)",
+    'defined(__has_include) && __has_include( "opt.h" )',
+    "HAS(<opt.h>)",
+    "HAS(NAME)",
+    "__has_include(NAME)",
+    "__has_include(STRING(opt.h))",
+    "HAVE_OPT",
+    '\\\n  __has_include \\\n ("opt.h")',
+]
+
+
 @pytest.mark.parametrize("reads", [True, False])
-def test_has_include_that_becomes_true_and_false(project, condition, reads):
+def test_has_include_that_becomes_true_and_false(project, reads):
+    """A source for each condition, which decides a digit of the answer: what a source misses, no other one brings."""
     body = '#include "opt.h"' if reads else "#define VALUE 2"
-    (project / "a.cpp").write_text(
-        "#define HAS(x) __has_include(x)\n#define NAME <opt.h>\n#define TEXT(x) #x\n#define STRING(x) TEXT(x)\n"
-        '#define HAVE_OPT __has_include("opt.h")\n'
-        f"#if {condition}\n{body}\n#else\n#define VALUE 1\n#endif\n" + ANSWER
-    )
+    for digit, condition in enumerate(CONDITIONS):
+        (project / f"{digit}.cpp").write_text(
+            "#define HAS(x) __has_include(x)\n#define NAME <opt.h>\n#define TEXT(x) #x\n#define STRING(x) TEXT(x)\n"
+            '#define HAVE_OPT __has_include("opt.h")\n'
+            f"#if {condition}\n{body}\n#else\n#define VALUE 1\n#endif\n"
+            f"int digit{digit}() {{ return VALUE * {10**digit}; }}\n"
+        )
+    names = [f"digit{digit}()" for digit in range(len(CONDITIONS))]
+    (project / "a.cpp").write_text(f"int {', '.join(names)};\n#define VALUE {' + '.join(names)}\n{ANSWER}")
     (project / "inc").mkdir()
-    assert answer(include_dirs=["inc"]) == 1
+    options = {"sources": ["a.cpp", *(f"{digit}.cpp" for digit in range(len(CONDITIONS)))], "include_dirs": ["inc"]}
+    assert answer(**options) == 111_111_111
     define(project / "inc/opt.h", 2)
-    assert answer(include_dirs=["inc"]) == 2
+    assert answer(**options) == 222_222_222
     (project / "inc/opt.h").unlink()
-    assert answer(include_dirs=["inc"]) == 1
+    assert answer(**options) == 111_111_111
 
 
 def test_an_include_of_a_macro(project):

@@ -1,5 +1,7 @@
 """Signatures and functors are compared by type: every pair of types, choice among several, and what is said at load."""
 
+import shutil
+
 import pytest
 import torch
 
@@ -52,59 +54,85 @@ def test_the_same_from_cpp():
         oneop._C.fr_from_cpp(6)
 
 
-SOURCE = """
-#include "oneflow/core/functional/functional.h"
-namespace oneflow::one::functional {
-struct F {
+FUNCTOR = """struct F_NAME {
   Maybe<%s> operator()(%s) const { return Error(ONEOP_ERROR_RUNTIME, nullptr, 0) << "called"; }
 };
-ONEFLOW_FUNCTION_LIBRARY(m) { m.add_functor<%s>("FtF"); }
+"""
+#: A function and a functor of each case in one library, which registers the functors of the case that is chosen.
+SOURCE = """#include <cstdlib>
+#include "oneflow/core/functional/functional.h"
+namespace oneflow::one::functional {
+FUNCTORS
+ONEFLOW_FUNCTION_LIBRARY(m) {
+  const std::string chosen = std::getenv("FUNCTORS_OF");
+REGISTRATIONS}
 }  // namespace oneflow::one::functional
 """
 CASES = {
     "type": (
-        ("Tensor", "const std::shared_ptr<Tensor>& x, int64_t k", "F"),
-        "Tensor (Tensor x, Double k) => FtF",
-        ['parameter 2 ("k") is a Int64, expected a Double', "functor FtF(Tensor, Int64)"],
+        ("Tensor", "const std::shared_ptr<Tensor>& x, int64_t k"),
+        "Tensor (Tensor x, Double k) => Ft_type",
+        ['parameter 2 ("k") is a Int64, expected a Double', "functor Ft_type(Tensor, Int64)"],
     ),
     "count": (
-        ("Tensor", "const std::shared_ptr<Tensor>& x", "F"),
-        "Tensor (Tensor x, Double k) => FtF",
+        ("Tensor", "const std::shared_ptr<Tensor>& x"),
+        "Tensor (Tensor x, Double k) => Ft_count",
         ["it has 1 parameters, expected 2"],
     ),
     "return": (
-        ("std::string", "const std::shared_ptr<Tensor>& x", "F"),
-        "Tensor (Tensor x) => FtF",
+        ("std::string", "const std::shared_ptr<Tensor>& x"),
+        "Tensor (Tensor x) => Ft_return",
         ["it returns String, expected Tensor"],
     ),
     "optional": (
-        ("Tensor", "const std::shared_ptr<Tensor>& x, float k", "F"),
-        "Tensor (Tensor x, Float k=None) => FtF",
+        ("Tensor", "const std::shared_ptr<Tensor>& x, float k"),
+        "Tensor (Tensor x, Float k=None) => Ft_optional",
         ['parameter 2 ("k") is a Float, expected an optional Float'],
     ),
     "twice": (
-        ("Tensor", "const std::shared_ptr<Tensor>& x", "F, F"),
-        "Tensor (Tensor x) => FtF",
-        ["two functors are registered as FtF(Tensor)", "first:", "second:"],
+        ("Tensor", "const std::shared_ptr<Tensor>& x"),
+        "Tensor (Tensor x) => Ft_twice",
+        ["two functors are registered as Ft_twice(Tensor)", "first:", "second:"],
     ),
 }
 
 
+@pytest.fixture(scope="module")
+def mismatches(tmp_path_factory):
+    """The library, and for each case the lines of its function and functors."""
+    folder = tmp_path_factory.mktemp("mismatches")
+    functors = "".join(FUNCTOR.replace("F_NAME", f"F_{case}") % code for case, (code, _, _) in CASES.items())
+    registrations = "".join(
+        f'  if (chosen == "{case}") {{ m.add_functor<F_{case}{", F_twice" * (case == "twice")}>("Ft_{case}"); }}\n'
+        for case in CASES
+    )
+    source = SOURCE.replace("FUNCTORS\n", functors).replace("REGISTRATIONS", registrations)
+    (folder / "f.cpp").write_text(source)
+    (folder / "api.yaml").write_text(
+        "".join(
+            f'- name: "ft_{case}"\n  signature: "{signature}"\n  bind_python: True\n'
+            for case, (_, signature, _) in CASES.items()
+        )
+    )
+    line = source[: source.index("ONEFLOW_FUNCTION_LIBRARY")].count("\n") + 1
+    places = {case: (f"api.yaml:{1 + 3 * i}\n", f"f.cpp:{line}\n") for i, case in enumerate(CASES)}
+    return oneop.build("ft_mismatches", [folder / "f.cpp"], functional=[folder / "api.yaml"]), places
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_a_mismatch_is_told_at_load(case, tmp_path):
-    code, signature, texts = CASES[case]
-    source, api = tmp_path / "f.cpp", tmp_path / "api.yaml"
-    source.write_text(SOURCE % code)
-    api.write_text(f'# comment\n- name: "ft_{case}"\n  signature: "{signature}"\n  bind_python: True\n')
+def test_a_mismatch_is_told_at_load(case, mismatches, tmp_path, monkeypatch):
+    _, signature, texts = CASES[case]
+    library, places = mismatches
+    monkeypatch.setenv("FUNCTORS_OF", case)
     with pytest.raises(RegistrationError) as caught:
-        oneop.load(f"ft_{case}", [source], functional=[api])
+        oneop.load(shutil.copy(library.path, tmp_path / f"ft_{case}.so"))
     text = str(caught.value)
     assert len(text.splitlines()) < 12
     for part in texts:
         assert part in text
     if case != "twice":
-        assert f'"ft_{case}"' in text and "api.yaml:2" in text
-        assert "f.cpp:7" in text and signature.partition(" =>")[0] in text
+        assert f'"ft_{case}"' in text and all(place in text for place in places[case]), (text, places[case])
+        assert signature.partition(" =>")[0] in text
 
 
 def test_numbers_that_do_not_fit_are_named():

@@ -24,7 +24,7 @@ ONEFLOW_FUNCTION_LIBRARY(m) {
 }
 }  // namespace oneflow::one::functional
 """
-TORCH = """
+CALLS = """
 #include "oneflow/core/functional/functional.h"
 namespace oneflow::one::functional {
 struct SumOf {
@@ -32,17 +32,18 @@ struct SumOf {
     return Call("aten::sum.dim_IntList", x, std::vector<int64_t>{dim}, false);
   }
 };
-ONEFLOW_FUNCTION_LIBRARY(m) { m.add_functor<SumOf>("MtSum"); }
-}  // namespace oneflow::one::functional
-"""
-UNKNOWN = """
-#include "oneflow/core/functional/functional.h"
-namespace oneflow::one::functional {
 struct Calls {
   Maybe<Tensor> operator()(const std::shared_ptr<Tensor>& x) const { return Call("MuNone", x); }
 };
-ONEFLOW_FUNCTION_LIBRARY(m) { m.add_functor<Calls>("MuCalls"); }
+ONEFLOW_FUNCTION_LIBRARY(m) {
+  m.add_functor<SumOf>("MtSum");
+  m.add_functor<Calls>("MuCalls");
+}
 }  // namespace oneflow::one::functional
+"""
+CALLS_API = """
+- {name: "mu_calls", signature: "Tensor (Tensor x) => MuCalls", bind_python: True}
+- {name: "mt_sum", signature: "Tensor (Tensor x, Int64 dim) => MtSum", bind_python: True}
 """
 FUNCTIONS = {
     "mf_twice": "MfTwice",
@@ -84,21 +85,22 @@ def test_they_are_told_together(tmp_path):
         assert str(caught.value).count(f'function "{call.__name__}"') == 1
 
 
-def test_a_name_that_no_library_has(tmp_path):
-    source, api = tmp_path / "mu.cpp", tmp_path / "api.yaml"
-    source.write_text(UNKNOWN)
-    api.write_text('- {name: "mu_calls", signature: "Tensor (Tensor x) => MuCalls", bind_python: True}\n')
-    oneop.load("mu", [source], functional=[api])
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """A library whose functors call by name what there is not, and what fails."""
+    folder = tmp_path_factory.mktemp("calls")
+    (folder / "calls.cpp").write_text(CALLS)
+    (folder / "api.yaml").write_text(CALLS_API)
+    oneop.load("mf_calls_by_name", [folder / "calls.cpp"], functional=[folder / "api.yaml"])
+
+
+def test_a_name_that_no_library_has(calls):
     with pytest.raises(OneopError, match="please check whether the functor has been registered correctly or not"):
         oneop._C.mu_calls(torch.ones(1))
 
 
-def test_an_error_of_torch_names_the_function_that_called_it(tmp_path):
+def test_an_error_of_torch_names_the_function_that_called_it(calls):
     """It keeps its class: what torch raises as IndexError is one."""
-    source, api = tmp_path / "mt.cpp", tmp_path / "mt.yaml"
-    source.write_text(TORCH)
-    api.write_text('- {name: "mt_sum", signature: "Tensor (Tensor x, Int64 dim) => MtSum", bind_python: True}\n')
-    oneop.load(oneop.build("mt", [source], functional=[api]))
     assert oneop._C.mt_sum(torch.ones(2, 3), 1).tolist() == [3.0, 3.0]
     for _ in range(2):
         with pytest.raises(IndexError, match=r'Dimension out of range .*\(function "mt_sum"\)'):
