@@ -160,6 +160,7 @@ PLACES = [(composition, case) for case in CASES] + [(nested if n % 2 else gradie
 @pytest.mark.parametrize("place, case", PLACES, ids=lambda value: getattr(value, "__name__", value))
 def test_compiled_code_follows(place, case):
     function, change, values = CASES[case]
+    times = Scaling.times
     before = {"FACTOR": FACTOR, "settings": settings, "helper": helper, "LABEL": LABEL}
     change(values[0])
     try:
@@ -178,6 +179,7 @@ def test_compiled_code_follows(place, case):
         change(values[0])
         globals().update(before)
         bind(2.0), setattr(settings, "factor", 2.0)
+        Scaling.times = times
 
 
 def test_an_attribute_that_hides_that_of_the_class():

@@ -37,7 +37,7 @@ def test_discovery_proposes_nothing_wrong(name):
     assert wrong not in check_sbp(op, inputs, backward=False, **attrs).undeclared
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(24))
 def test_no_false_alarm_on_products_that_cancel(seed):
     op = oneop.define(
         "corpus_product(Tensor x, Tensor w) -> Tensor y", infer="... k, n k -> ... n", differentiable=False
