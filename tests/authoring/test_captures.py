@@ -154,7 +154,9 @@ def observe(call):
 
 
 # Gradients and ops inside ops find what a kernel reads as kernels do: each of them meets every second case.
-PLACES = [(composition, case) for case in CASES] + [(nested if n % 2 else gradient, case) for n, case in enumerate(CASES)]
+PLACES = [(composition, case) for case in CASES] + [
+    (nested if n % 2 else gradient, case) for n, case in enumerate(CASES)
+]
 
 
 @pytest.mark.parametrize("place, case", PLACES, ids=lambda value: getattr(value, "__name__", value))

@@ -63,12 +63,41 @@ def plain(warm_cache, tmp_path):
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_objects_and_what_they_depend_on_are_the_same(project, warm, plain, header):
-    text = f'// a comment\n/* and\n another */ #  include "{header}"\nint size = sizeof(std::string) + __LINE__;\n'
-    quick, slow = made(project, "third", text), plain(project, "third", text)
+    (project / "own").mkdir()
+    (project / "own/again.h").write_text(f'#include "{header}"\n#include <{header}>\n')
+    text = (
+        f'// a comment\n/* and\n another */ #  include "{header}"\n#include "again.h"\n#include "{header}"\n'
+        "int size = sizeof(std::string) + __LINE__;\n"
+    )
+    quick, slow = (build_it(project, "third", text, include_dirs=[project / "own"]) for build_it in (made, plain))
     assert uses_header(quick)
     assert (quick.path / "unit.o").read_bytes() == (slow.path / "unit.o").read_bytes()
     assert quick.inputs() == slow.inputs()
     assert len(quick.inputs()["contents"]) > 100
+
+
+def test_warnings_are_those_of_the_source(project, warm):
+    """Pragmas in a precompiled header are lost: what they silenced must not be there."""
+    text = """#include "oneflow/core/framework/framework.h"
+namespace oneflow {
+enum Kind { kFirst };
+Maybe<void> Compare(int a, size_t b, unsigned char c, bool d) {
+  CHECK_EQ(a, b);
+  CHECK_LT(kFirst, b) << c;
+  CHECK_GE_OR_RETURN(c, a);
+  CHECK_NE_OR_RETURN(d, b);
+  int nobody_uses_it = 3;
+  return Maybe<void>::Ok();
+}
+struct Kernel : user_op::OpKernel {
+  void Compute(user_op::KernelComputeContext*) const override {}
+};
+REGISTER_USER_KERNEL("warned").SetCreateFn<Kernel>();
+}
+"""
+    entry = made(project, "warned", text, cflags=[*FLAGS, "-Wall", "-Wextra", "-Wpedantic"])
+    log = (entry.path / "build.log").read_text()
+    assert uses_header(entry) and log.count("warning:") == 1 and "nobody_uses_it" in log
 
 
 def test_the_names_of_headers_are_known():

@@ -28,7 +28,7 @@ from oneop._build.plan import (
     unit_facts,
     unit_manifest,
 )
-from oneop._build.precompiled import Headers, names_in, remove_old
+from oneop._build.precompiled import Headers, names_in, remove_old, write_forward
 from oneop._build.progress import Progress
 from oneop._build.sources import Files
 from oneop.errors import BuildError
@@ -118,6 +118,7 @@ class _Make:
         for (header, folder), result in zip(made.items(), finished[len(folders) :], strict=True):
             if result.code == 0:
                 remove_old()
+                write_forward(folder, header)
                 self.keep_object(header, folder, result, since_ns)
         return results
 
@@ -125,9 +126,8 @@ class _Make:
         """Put a new object or header into the cache, and into the manifest which files made it."""
         facts = unit_facts(self.plan, unit, self.files)
         depfile = (folder / "unit.d").read_text(errors="surrogateescape")
-        reads = compiler_reads(
-            self.files, unit.compiler, unit.flags, str(unit.source), depfile, since_ns, self.plan.covered
-        )
+        covered = (*self.plan.covered, str(cache.cache_root() / "header"))
+        reads = compiler_reads(self.files, unit.compiler, unit.flags, str(unit.source), depfile, since_ns, covered)
         (folder / "unit.d").unlink()
         kept = object_of(unit, facts, reads or _unknown_reads())
         _write_record(folder, [result], [unit.command(folder)])

@@ -3,7 +3,7 @@
 g++ takes `x.h.gch`, found where it looks for `x.h`, in place of the text, if nothing but comments stands before the
 #include, and if flags and macros are those that the header was compiled with; else it reads the text. The object is the
 same, byte by byte, and so is the list of files that -MD reports (with -fpch-deps): keys and manifests know nothing of
-such headers, they only save time. Four rules keep it so:
+such headers, they only save time. Five rules keep it so:
 
 * A header is compiled with all flags of its library but warnings, own folders and own macros. g++ compares the macros.
 * A library with a folder of its own that has a file of any name which the header asks for does without: in the text,
@@ -11,6 +11,10 @@ such headers, they only save time. Four rules keep it so:
 * Files are looked at after the moment by which the inputs of the sources are dated. A header of text that is older than
   that is the header of the text that the sources are said to be made from.
 * A source that does not compile with it is compiled again without, and that is what the user is told of.
+* g++ takes the precompiled header once, where it stands first. Beside it lies a file for those that include it again,
+  which leads to the text, and so to its guard.
+
+Pragmas about warnings are lost in a precompiled header, so headers of the SDK give no cause for warnings.
 
 A header is made beside the second source that could use it: whoever builds once does not pay for it.
 """
@@ -129,6 +133,12 @@ def names_in(files: Files, reads: Reads) -> dict[str, object]:
     if names.computing:  # made by macros: nobody knows them, and without them no library uses the header
         return {}
     return {"names": sorted(filter(None, {name for _, name in names.quoted} | names.angled))}
+
+
+def write_forward(folder: Path, header: Unit) -> None:
+    """Write what g++ finds in the folder of a new header where a source includes it again."""
+    name = header.makes.removesuffix(".gch")
+    (folder / name).write_text(f"#pragma GCC system_header\n#include_next <{name}>\n")
 
 
 def remove_old() -> None:

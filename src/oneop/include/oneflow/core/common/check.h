@@ -60,15 +60,29 @@ ONEOP_COLD oneflow::Error CheckFailedOn(const A& a, const B& b, const char* cond
   return CheckFailedValues(condition, left, right, file, line);
 }
 
-// glog's CHECK_EQ compares signed with unsigned too; the author's -Wall should not report this
-// file.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-compare"
+// Whether values of these types are integers where they are compared: integers and unscoped enums.
+template <class A, class B>
+constexpr bool kAreIntegers = std::is_convertible_v<A, int64_t>&& std::is_convertible_v<B, int64_t> &&
+                              (std::is_integral_v<A> || std::is_enum_v<A>) &&
+                              (std::is_integral_v<B> || std::is_enum_v<B>);
+
+// Return `a` as the language converts it to be compared with a B. glog's CHECK_EQ compares signed
+// with unsigned too. -Wsign-compare says nothing of a conversion that is written out; a pragma
+// against it would be lost where this header is precompiled.
+template <class A, class B>
+constexpr decltype(auto) AsComparedWith(const A& a, const B& b) {
+  if constexpr (kAreIntegers<A, B>) {
+    return static_cast<std::common_type_t<decltype(+a), decltype(+b)>>(a);
+  } else {
+    return (a);
+  }
+}
+
 #define ONEOP_CHECK_FUNCTION(name, op)                                                        \
   template <class A, class B>                                                                 \
   inline oneflow::Error name(const A& a, const B& b, const char* condition, const char* file, \
                              int32_t line) {                                                  \
-    if (ONEOP_LIKELY(a op b)) {                                                               \
+    if (ONEOP_LIKELY(AsComparedWith(a, b) op AsComparedWith(b, a))) {                         \
       return oneflow::Error();                                                                \
     }                                                                                         \
     return CheckFailedOn(a, b, condition, file, line);                                        \
@@ -80,7 +94,6 @@ ONEOP_CHECK_FUNCTION(CheckLe, <=)
 ONEOP_CHECK_FUNCTION(CheckGt, >)
 ONEOP_CHECK_FUNCTION(CheckGe, >=)
 #undef ONEOP_CHECK_FUNCTION
-#pragma GCC diagnostic pop
 
 template <class T>
 T&& CheckNotNull(T&& pointer, const char* condition, const char* file, int32_t line) {
