@@ -15,6 +15,8 @@ from oneop.errors import BuildError
 from oneop.settings import settings
 
 FLAGS = ["-O0"]
+#: The others include OneFlow's and little more.
+BOTH = HEADERS[:2]
 
 
 def made(project, name, text, **options):
@@ -35,7 +37,7 @@ def warm_cache(tmp_path_factory):
     """A cache after two builds: the headers are there."""
     folder = tmp_path_factory.mktemp("warm")
     with settings.override(cache_dir=folder / "cache"):
-        for number, header in enumerate(HEADERS):
+        for number, header in enumerate(BOTH):
             for name in (f"first{number}", f"second{number}"):
                 assert not uses_header(made(folder, name, f'#include "{header}"\nint {name};\n'))
     return folder / "cache"
@@ -61,7 +63,7 @@ def plain(warm_cache, tmp_path):
     return build_plainly
 
 
-@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("header", BOTH)
 def test_objects_and_what_they_depend_on_are_the_same(project, warm, plain, header):
     (project / "own").mkdir()
     (project / "own/again.h").write_text(f'#include "{header}"\n#include <{header}>\n')
@@ -132,6 +134,13 @@ def test_flags_that_do_without(flag):
     flags = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-Wall", "-DX=1", "-I/folder", "-pthread")
     assert header_of('#include "oneop/op.h"\n', find_cxx(), flags, flags).makes == "oneop/op.h.gch"
     assert header_of('#include "oneop/op.h"\n', find_cxx(), (*flags, flag), flags) is None
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_sources_that_may_use_one(header):
+    flags = ("-std=c++17",)
+    assert header_of(f'#include "{header}"\n', find_cxx(), flags, flags).source.is_file()
+    assert header_of(f'#include "other.h"\n#include "{header}"\n', find_cxx(), flags, flags) is None
 
 
 def test_portable_libraries_do_without(project, own_cache):

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from oneop._build.cache import KINDS
 from oneop.cli.main import make_parser
 
 
@@ -14,6 +15,11 @@ def test_help_lists_commands_and_examples(oneop):
     assert status == 0
     for word in ("new", "check", "bench", "card", "cache", "info", "completion", "examples:", "exit status"):
         assert word in out
+
+
+@pytest.mark.parametrize("act", ["list", "clear"])
+def test_every_kind_of_the_cache_may_be_chosen(oneop, act):
+    assert f"only this kind: {', '.join(KINDS)}" in " ".join(oneop("cache", act, "--help")[1].split())
 
 
 @pytest.mark.parametrize("command", ["new", "build", "list", "show", "check", "bench", "card", "gen", "run", "info"])

@@ -10,6 +10,9 @@ from typing import Any
 from oneop.cli.output import add_command, add_json, note, print_json, table
 from oneop.errors import ArgumentError
 
+#: Those of `oneop._build.cache`, which is imported only where a command needs it.
+_KINDS = ("library", "core", "host", "object", "header", "source", "failed")
+
 
 def add(commands: Any) -> None:
     """Add the commands."""
@@ -21,9 +24,7 @@ def add(commands: Any) -> None:
     cleared = add_command(acts, "clear", "remove entries of the cache", "oneop cache clear --name leaky_relu")
     why = add_command(acts, "why", "say what differs between the last two builds", "oneop cache why leaky_relu")
     for subparser in (listed, cleared):
-        subparser.add_argument(
-            "--kind", choices=("library", "core", "host", "object", "header", "source", "failed"), help="only this kind"
-        )
+        subparser.add_argument("--kind", choices=_KINDS, metavar="KIND", help=f"only this kind: {', '.join(_KINDS)}")
         subparser.add_argument("--name", help="only entries of this name")
     cleared.add_argument("--all", action="store_true", help="the core too, which takes minutes to build")
     why.add_argument("name", help="name of a library, or _core")
