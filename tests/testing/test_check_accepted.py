@@ -58,14 +58,18 @@ KINDS = [(DECLARED, "int count"), (FIRST, "int count"), (DECLARED, "int count=4"
 @pytest.mark.parametrize(("dtypes", "count"), KINDS)
 def test_indices_below_an_attribute(dtypes, count):
     op = segment_sum(dtypes, count=count)
-    families = ("memory", "inference", "determinism", "layouts", "sizes", "gradient", "vmap", "opcheck")
-    report = run_check(op, Hints(), only=families)
+    families = ("inference", "layouts", "gradient", "vmap")
+    is_first = (dtypes, count) == KINDS[0]
+    report = run_check(
+        op, Hints(), only=(*families, "memory", "determinism", "sizes", "opcheck") if is_first else families
+    )
     assert report.ok, str(report)
     inputs, *others = report.outcomes
     assert "ids from 0 to 7" in inputs.note and "count 8 or 64" in inputs.note and "ids: expected" in inputs.note
     assert ("ids as int64" in inputs.note) == (dtypes is FIRST)
     cases = {outcome.family: outcome.cases for outcome in others}
-    assert cases["determinism"] > 24 and cases["layouts"] > 24 and cases["sizes"] >= 8, str(report)
+    assert cases["layouts"] > 24, str(report)
+    assert not is_first or (cases["determinism"] > 24 and cases["sizes"] >= 8), str(report)
 
 
 def test_a_fault_behind_indices_is_found():
