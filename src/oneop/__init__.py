@@ -1,6 +1,7 @@
 """oneop: define an operator once; call it, differentiate it, compile it, shard it, prove it."""
 
 import contextlib
+import gc
 import importlib
 from typing import TYPE_CHECKING
 
@@ -110,6 +111,9 @@ def _load_public(name: str) -> None:
     """Import the names that need torch. Nothing above does, so that the command line starts quickly."""
     if "char" in globals():  # the last one
         return
+    # Definitions are no garbage, and a full collection beside them looks at all objects of torch: 0.1 s.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         public = importlib.import_module("oneop._public")
     except ModuleNotFoundError as error:
@@ -119,6 +123,9 @@ def _load_public(name: str) -> None:
             f"oneop.{name} needs torch, which is not installed\n"
             f"  pip install torch; without it there are: {', '.join(f'oneop.{known}' for known in _WITHOUT_TORCH)}"
         ) from None
+    finally:
+        if collects:
+            gc.enable()
     globals().update({name: value for name, value in vars(public).items() if not name.startswith("__")})
 
 
