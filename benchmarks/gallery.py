@@ -11,17 +11,16 @@ import os
 import runpy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
+from benchmarks import gallery_cuda
+from benchmarks._gallery_ways import BUILTIN, COMPILED, COMPOSED, GALLERY, OURS
 from benchmarks._report import Bar, Section, Table
 from benchmarks._timing import Contender, race
 
-GALLERY = Path(__file__).parents[1] / "examples" / "gallery"
-OURS, BUILTIN, COMPOSED, COMPILED = "oneop", "torch, built in", "torch, composed", "torch.compile"
 TOKENS, WIDTH, VOCABULARY = 512, 2048, 32_000
 
 
@@ -215,7 +214,5 @@ def measure(options: argparse.Namespace) -> Section:
     torch.set_num_threads(threads)
     section.notes.append("training: forward and the gradients of all inputs that have one")
     if torch.cuda.is_available() and options.only and "gallery_cuda" not in options.only:
-        from benchmarks import gallery_cuda  # which takes names from here
-
         gallery_cuda.add(section, options)
     return section

@@ -17,9 +17,9 @@ import torch._functorch.config as functorch_config
 import torch.nn.functional as F
 
 from benchmarks._events import race_events
+from benchmarks._gallery_ways import BUILTIN, COMPILED, COMPOSED, GALLERY, OURS
 from benchmarks._report import Bar, Section, Table
 from benchmarks._timing import Timing, find, tell
-from benchmarks.gallery import BUILTIN, COMPILED, COMPOSED, GALLERY, OURS
 
 AHEAD = 2_000_000  # cycles, about a millisecond: longer than the host takes for any of these calls
 TOKENS, WIDTH, VOCABULARY = 65_536, 4096, 128_256
