@@ -226,7 +226,9 @@ REGISTER_FOR("t_sleep", Sleep, float, "x")
 // Called with more than 2^31 elements.
 template <class T>
 [[gnu::optimize("O2")]] void AddOne(const T* x, T* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) { y[i] = static_cast<T>(x[i] + 1); }
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = static_cast<T>(x[i] + 1);
+  }
 }
 KERNEL(Increment, { AddOne(In<T>(ctx, "x"), Out<T>(ctx, "y"), Count(ctx, "y")); })
 KERNEL(Negate, {

@@ -62,9 +62,9 @@ ONEOP_COLD oneflow::Error CheckFailedOn(const A& a, const B& b, const char* cond
 
 // Whether values of these types are integers where they are compared: integers and unscoped enums.
 template <class A, class B>
-constexpr bool kAreIntegers = std::is_convertible_v<A, int64_t>&& std::is_convertible_v<B, int64_t> &&
-                              (std::is_integral_v<A> || std::is_enum_v<A>) &&
-                              (std::is_integral_v<B> || std::is_enum_v<B>);
+constexpr bool kAreIntegers =
+    std::is_convertible_v<A, int64_t> && std::is_convertible_v<B, int64_t> &&
+    (std::is_integral_v<A> || std::is_enum_v<A>) && (std::is_integral_v<B> || std::is_enum_v<B>);
 
 // Return `a` as the language converts it to be compared with a B. glog's CHECK_EQ compares signed
 // with unsigned too. -Wsign-compare says nothing of a conversion that is written out; a pragma
