@@ -1,5 +1,6 @@
 """Precompiled headers save time and change nothing: objects, what they depend on, and messages are the same."""
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -134,6 +135,8 @@ def test_flags_that_do_without(flag):
     flags = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-Wall", "-DX=1", "-I/folder", "-pthread")
     assert header_of('#include "oneop/op.h"\n', find_cxx(), flags, flags).makes == "oneop/op.h.gch"
     assert header_of('#include "oneop/op.h"\n', find_cxx(), (*flags, flag), flags) is None
+    in_cxx = dataclasses.replace(find_cxx(), command=("ccache", "g++", flag))
+    assert header_of('#include "oneop/op.h"\n', in_cxx, flags, flags) is None
 
 
 @pytest.mark.parametrize("header", HEADERS)

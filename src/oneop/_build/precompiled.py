@@ -1,9 +1,11 @@
 """Precompiled headers: what most sources include first is parsed once for each set of flags.
 
 g++ takes `x.h.gch`, found where it looks for `x.h`, in place of the text, if nothing but comments stands before the
-#include, and if flags and macros are those that the header was compiled with; else it reads the text. The object is the
-same, byte by byte, and so is the list of files that -MD reports (with -fpch-deps): keys and manifests know nothing of
-such headers, they only save time. Five rules keep it so:
+#include, and if flags and macros are those that the header was compiled with; else it reads the text. The code is the
+same, and so is the list of files that -MD reports (with -fpch-deps): keys and manifests know nothing of such headers,
+they only save time. Most objects are the same byte by byte. In some an inline function of the SDK is defined, which
+otherwise comes from the SDK's own objects (sdk_functions.cpp): g++ forgets for some of them, such as constructors that
+only templates call, which `#pragma interface` they stood under. Five rules keep it so:
 
 * A header is compiled with all flags of its library but warnings, own folders and own macros. g++ compares the macros.
 * A library with a folder of its own that has a file of any name which the header asks for does without: in the text,
@@ -61,7 +63,8 @@ def header_of(text: str, compiler: Compiler, flags: Sequence[str], shared_flags:
     `shared_flags` are those of `flags` that decide how code is made, and the SDK's folder.
     """
     first = _FIRST_INCLUDE.match(text)
-    if first is None or first[1] not in HEADERS or not all(map(_HARMLESS.fullmatch, flags)):
+    words = (*(word for word in compiler.command if word.startswith(("-", "@"))), *flags)  # CXX="g++ -g"
+    if first is None or first[1] not in HEADERS or not all(map(_HARMLESS.fullmatch, words)):
         return None
     return Unit(
         source=Path(sysconfig.get_include()) / first[1],
