@@ -72,6 +72,8 @@ def test_objects_and_what_they_depend_on_are_the_same(project, warm, plain, head
         f'// a comment\n/* and\n another */ #  include "{header}"\n#include "again.h"\n#include "{header}"\n'
         "int size = sizeof(std::string) + __LINE__;\n"
     )
+    if header == BOTH[0]:
+        text += "oneflow::Error compare(int a, unsigned b) { CHECK_LT(a, b); return oneflow::Error(); }\n"
     quick, slow = (build_it(project, "third", text, include_dirs=[project / "own"]) for build_it in (made, plain))
     assert uses_header(quick)
     assert (quick.path / "unit.o").read_bytes() == (slow.path / "unit.o").read_bytes()
@@ -130,7 +132,24 @@ def test_where_something_stands_before_it_the_text_is_read(project, warm, plain,
     assert isinstance(entries[0], str) == ("inline" in text)
 
 
-@pytest.mark.parametrize("flag", ["-g", "-g3", "-flto", "-fsanitize=address", "-include", "-fpch-preprocess", "@file"])
+@pytest.mark.parametrize("text", ["", "#define FORGED 1\n", None], ids=["cut short", "another", "removed"])
+def test_a_header_without_its_forward_is_made_again(project, warm, text):
+    (header,) = cache.list_entries("header", "op")
+    forward = header.path / "oneop/op.h"
+    forward.unlink() if text is None else forward.write_text(text)
+    twice = '#include "oneop/op.h"\n#include "oneop/op.h"\n#ifdef FORGED\n#error forged\n#endif\n'
+    assert not uses_header(made(project, "third", twice))
+    assert uses_header(made(project, "fourth", twice))
+
+
+def test_copies_of_the_sdk_have_headers_of_their_own(project, warm, monkeypatch):
+    copy = project / "copy"
+    shutil.copytree(sysconfig.get_include(), copy)
+    monkeypatch.setattr(sysconfig, "get_include", lambda: str(copy))
+    assert not uses_header(made(project, "third", '#include "oneop/op.h"\nint third;\n'))
+
+
+@pytest.mark.parametrize("flag", ["-Wshadow", "-Wfloat-equal", "-Wsign-conversion", "-g", "-g3", "-flto", "-fsanitize=address", "-include", "-fpch-preprocess", "@file"])
 def test_flags_that_do_without(flag):
     flags = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-Wall", "-DX=1", "-I/folder", "-pthread")
     assert header_of('#include "oneop/op.h"\n', find_cxx(), flags, flags).makes == "oneop/op.h.gch"
@@ -174,6 +193,8 @@ def test_an_edited_sdk_is_compiled_again(project, warm, monkeypatch):
     sdk = project / "sdk"
     shutil.copytree(sysconfig.get_include(), sdk)
     monkeypatch.setattr(sysconfig, "get_include", lambda: str(sdk))
+    for name in ("first", "second"):
+        assert not uses_header(made(project, name, f'#include "oneop/op.h"\nint {name};\n'))
     assert uses_header(made(project, "third", '#include "oneop/op.h"\nint third;\n'))
     with (sdk / "oneop/op/mistake.h").open("a") as file:
         file.write("inline int brought_by_an_edit = 3;\n")

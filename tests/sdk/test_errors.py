@@ -15,6 +15,8 @@ CASES = [  # statements that leave the function, kind, text
     ("CHECK_LE(Two(), 1);", 6, "Check failed: Two() <= 1 (2 vs. 1)"),
     ("CHECK_GT(Two(), 2u);", 6, "Check failed: Two() > 2u (2 vs. 2)"),
     ("CHECK_GE(Two(), 3);", 6, "Check failed: Two() >= 3 (2 vs. 3)"),
+    ("CHECK_EQ(kOwn, 4);", 6, "Check failed: kOwn == 4 (4 vs. 4)"),
+    ("CHECK_LT(kHuge, 1);", 6, "Check failed: kHuge < 1 (18446744073709551615 vs. 1)"),
     ('CHECK_STREQ("a", "b");', 6, 'Check failed: ::std::string_view("a") == ::std::string_view("b") (a vs. b)'),
     ("int* null = nullptr; *CHECK_NOTNULL(null) = 1;", 6, "Check failed: 'null' must not be null"),
     ("DCHECK(false);", 6, "Check failed: false"),
@@ -68,6 +70,10 @@ Maybe<Big> Object() { return Big{4}; }
 Maybe<std::string> Shared() { return std::make_shared<std::string>("five"); }
 Maybe<int&> Reference() { return Ten; }
 Maybe<void> Fine() { return Maybe<void>::Ok(); }
+enum Own { kOwn = 4 };  // its operators are not those of numbers
+bool operator==(Own, int) { return false; }
+bool operator<(Own, Own) { return true; }
+enum Huge : unsigned long long { kHuge = ~0ull };
 struct Printable { int x; };
 std::ostream& operator<<(std::ostream& out, const Printable& p) { return out << "p" << p.x; }
 """
@@ -86,6 +92,11 @@ PASSING = """
   if (Two() == 2) CHECK_EQ(1, 1); else CHECK(false);
   if (Two() == 3) CHECK_OR_RETURN(false); else CHECK_OR_RETURN(true) << "fine";
   for (int i = 0; i != 2; ++i) CHECK_LE_OR_RETURN(i, 1);
+  CHECK_LT(kOwn, kOwn);
+  volatile int seen = 2;
+  volatile int* place = &seen;
+  CHECK_EQ(place, &seen);
+  CHECK_EQ(seen, 2u);
   CHECK_EQ((Error::RuntimeError() << Printable{3}).msg(), "p3");
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ from oneop._build.plan import (
     unit_facts,
     unit_manifest,
 )
-from oneop._build.precompiled import Headers, names_in, remove_old, write_forward
+from oneop._build.precompiled import Headers, forward_text, names_in, remove_old
 from oneop._build.progress import Progress
 from oneop._build.sources import Files
 from oneop.errors import BuildError
@@ -117,9 +118,10 @@ class _Make:
         self.files.forget()
         for (header, folder), result in zip(made.items(), finished[len(folders) :], strict=True):
             if result.code == 0:
-                remove_old()
-                write_forward(folder, header)
-                self.keep_object(header, folder, result, since_ns)
+                with contextlib.suppress(OSError):  # a header that cannot be kept is missed by nobody
+                    remove_old()
+                    (folder / header.makes).with_suffix("").write_text(forward_text(header))
+                    self.keep_object(header, folder, result, since_ns)
         return results
 
     def keep_object(self, unit: Unit, folder: Path, result: Finished, since_ns: int) -> Object:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from oneop import sysconfig
 from oneop._build import cache
 from oneop._build.cache import Entry
 from oneop._build.compiler import Compiler
@@ -168,6 +169,7 @@ def unit_facts(plan: Plan, unit: Unit, files: Files) -> dict[str, object]:
         "machine": _machine(unit.base),
         **_surroundings(unit.base),
         **plan.facts,
+        **({"sdk": sysconfig.get_include()} if unit.kind == "header" else {}),  # it holds the paths of that copy
     }
 
 

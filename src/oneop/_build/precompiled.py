@@ -3,9 +3,8 @@
 g++ takes `x.h.gch`, found where it looks for `x.h`, in place of the text, if nothing but comments stands before the
 #include, and if flags and macros are those that the header was compiled with; else it reads the text. The code is the
 same, and so is the list of files that -MD reports (with -fpch-deps): keys and manifests know nothing of such headers,
-they only save time. Most objects are the same byte by byte. In some an inline function of the SDK is defined, which
-otherwise comes from the SDK's own objects (sdk_functions.cpp): g++ forgets for some of them, such as constructors that
-only templates call, which `#pragma interface` they stood under. Five rules keep it so:
+they only save time. Objects are the same byte by byte where the SDK has no defaulted function that they call: g++
+defines such a one in the object, as it forgets which `#pragma interface` stood before it. Five rules keep it so:
 
 * A header is compiled with all flags of its library but warnings, own folders and own macros. g++ compares the macros.
 * A library with a folder of its own that has a file of any name which the header asks for does without: in the text,
@@ -50,9 +49,10 @@ MOST_KEPT = 8
 
 _FIRST_INCLUDE = re.compile(r'(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*#[ \t]*include[ \t]*["<]([^">\n]+)[">]')
 
-#: Flags after which an object is the same with and without a precompiled header. After -g, for one, it is not.
+#: Flags after which an object is the same with and without a precompiled header. After -g, for one, it is not. The
+#: warnings are those that find nothing in the SDK: what is found there, g++ says as it compiles the header, to nobody.
 _HARMLESS = re.compile(
-    r"-(?:O\w*|std=.*|m.*|W(?!p,|a,|l,).*|[IDU].+|pthread|"
+    r"-(?:O\w*|std=.*|m.*|Wall|Wextra|Wpedantic|Werror|Wno-.*|w|[IDU].+|pthread|"
     r"f(?:no-)?(?!sanitize|profile|lto|test|branch|pre|directives|module|plugin|compare|record|pch|debug|dump|instr).*)"
 )
 
@@ -119,6 +119,9 @@ class Headers:
     def _is_sound(self, entry: cache.Entry, header: Unit, known: dict[str, object], note: Path) -> bool:
         """Tell whether the file is as it was made. It is large: its digest is computed only if its stamp is another."""
         path = entry.path / header.makes
+        forward = path.with_suffix("")
+        if not forward.is_file() or forward.read_text(errors="replace") != forward_text(header):
+            return False
         stamp = stamp_of(str(path))
         if stamp == ABSENT or why_not_trusted(path):
             return False
@@ -138,10 +141,9 @@ def names_in(files: Files, reads: Reads) -> dict[str, object]:
     return {"names": sorted(filter(None, {name for _, name in names.quoted} | names.angled))}
 
 
-def write_forward(folder: Path, header: Unit) -> None:
-    """Write what g++ finds in the folder of a new header where a source includes it again."""
-    name = header.makes.removesuffix(".gch")
-    (folder / name).write_text(f"#pragma GCC system_header\n#include_next <{name}>\n")
+def forward_text(header: Unit) -> str:
+    """Return what g++ finds beside a precompiled header where a source includes the header again."""
+    return f"#pragma GCC system_header\n#include_next <{header.makes.removesuffix('.gch')}>\n"
 
 
 def remove_old() -> None:

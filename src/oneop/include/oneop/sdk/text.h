@@ -103,7 +103,7 @@ void AppendValue(std::string* out, const T& value) {
   } else if constexpr (HasEnumName<T>::value) {
     AppendText(out, OneopEnumName(value));
   } else if constexpr (std::is_enum_v<T>) {
-    AppendInt(out, static_cast<long long>(value));
+    AppendValue(out, static_cast<std::underlying_type_t<T>>(value));
   } else if constexpr (std::is_integral_v<T>) {
     if constexpr (std::is_signed_v<T>) {
       AppendInt(out, value);
@@ -117,7 +117,7 @@ void AppendValue(std::string* out, const T& value) {
   } else if constexpr (IsProxy<T>::value) {
     AppendValue(out, static_cast<const typename T::OneopProxied&>(value));
   } else if constexpr (std::is_pointer_v<T>) {
-    AppendPointer(out, reinterpret_cast<const void*>(value));
+    AppendPointer(out, const_cast<const void*>(reinterpret_cast<const volatile void*>(value)));
   } else if constexpr (HasToString<T>::value) {
     AppendText(out, value.ToString());
   } else if constexpr (std::is_class_v<T> && std::is_convertible_v<const T&, double>) {

@@ -68,24 +68,34 @@ constexpr bool kAreIntegers =
 
 // Return `a` as the language converts it to be compared with a B. glog's CHECK_EQ compares signed
 // with unsigned too. -Wsign-compare says nothing of a conversion that is written out; a pragma
-// against it would be lost where this header is precompiled.
-template <class A, class B>
+// against it would be lost where this header is precompiled. Operators of an enum's own are called
+// with what they are for.
+template <bool has_own_operator, class A, class B>
 constexpr decltype(auto) AsComparedWith(const A& a, const B& b) {
-  if constexpr (kAreIntegers<A, B>) {
+  if constexpr (kAreIntegers<A, B> && !has_own_operator) {
     return static_cast<std::common_type_t<decltype(+a), decltype(+b)>>(a);
   } else {
     return (a);
   }
 }
 
-#define ONEOP_CHECK_FUNCTION(name, op)                                                        \
-  template <class A, class B>                                                                 \
-  inline oneflow::Error name(const A& a, const B& b, const char* condition, const char* file, \
-                             int32_t line) {                                                  \
-    if (ONEOP_LIKELY(AsComparedWith(a, b) op AsComparedWith(b, a))) {                         \
-      return oneflow::Error();                                                                \
-    }                                                                                         \
-    return CheckFailedOn(a, b, condition, file, line);                                        \
+// `operator==(a, b)`, written as a call, finds no built-in operator.
+#define ONEOP_CHECK_FUNCTION(name, op)                                                          \
+  template <class A, class B, class = void>                                                     \
+  constexpr bool kHasOwn##name = false;                                                         \
+  template <class A, class B>                                                                   \
+  constexpr bool kHasOwn##name<                                                                 \
+      A, B,                                                                                     \
+      std::void_t<decltype(operator op(std::declval<const A&>(), std::declval<const B&>()))>> = \
+      true;                                                                                     \
+  template <class A, class B>                                                                   \
+  inline oneflow::Error name(const A& a, const B& b, const char* condition, const char* file,   \
+                             int32_t line) {                                                    \
+    constexpr bool has_own = kHasOwn##name<A, B>;                                               \
+    if (ONEOP_LIKELY(AsComparedWith<has_own>(a, b) op AsComparedWith<has_own>(b, a))) {         \
+      return oneflow::Error();                                                                  \
+    }                                                                                           \
+    return CheckFailedOn(a, b, condition, file, line);                                          \
   }
 ONEOP_CHECK_FUNCTION(CheckEq, ==)
 ONEOP_CHECK_FUNCTION(CheckNe, !=)

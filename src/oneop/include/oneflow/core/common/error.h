@@ -26,7 +26,8 @@ class Error {
     std::string fallback;        // the failed condition; stands alone if nothing was streamed
   };
 
-  Error() = default;
+  Error() {
+  }  // not defaulted: where this header is precompiled, g++ would define it in each library
   ONEOP_COLD Error(int32_t kind, const char* file, int32_t line, std::string_view fallback = {})
       : contents_(new Contents{1, kind, file, line, nullptr, {}, std::string(fallback)}) {}
   Error(const Error& other) : contents_(other.contents_) {
