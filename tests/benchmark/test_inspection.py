@@ -10,6 +10,7 @@ import torch
 import oneop
 from oneop.benchmark import bench, timing
 from oneop.benchmark.verdict import verdict
+from oneop.errors import OpValueError
 from oneop.registry import isolated
 
 
@@ -33,6 +34,11 @@ def problem(result):
     return result.find("forward", "op", result.sizes()[0]).problem
 
 
+def place(x):
+    """Return address and size: bench tries other sizes too, and memory of one may be used again for another."""
+    return x.__array_interface__["data"][0], x.size
+
+
 WRONG = "a result was wrong while the time was measured"
 STALE = "a result is wrong after values changed in place"
 
@@ -43,13 +49,25 @@ def test_results_kept_by_address(size, has_reference):
     kept = {}
 
     def kernel(x):
-        place = x.__array_interface__["data"][0]
-        if place not in kept:
-            kept[place] = x * x
-        return kept[place]
+        if place(x) not in kept:
+            kept[place(x)] = x * x
+        return kept[place(x)]
 
     reference = torch.square if has_reference else None
     assert problem(squares(kernel, sizes=(size,), reference=reference)) in (WRONG, STALE)
+
+
+@pytest.mark.parametrize("count", range(2, 40, 3))
+def test_a_result_of_another_size_ends_the_bench(count):
+    calls = 0
+
+    def kernel(x):  # as one does that knows its inputs by address alone, when memory is used again
+        nonlocal calls
+        calls += x.size == 10
+        return x * x if calls < count else (x * x)[:1]
+
+    with pytest.raises(OpValueError, match=r'output "y": expected float32\[10\] .*, found float32\[1\]'):
+        squares(kernel, sizes=(10,))
 
 
 def test_results_kept_by_address_and_a_cheap_look():
@@ -160,7 +178,7 @@ def test_a_kernel_that_does_not_run_by_default():
     op = oneop.define("cheat(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
     op.register_kernel("cpu", dtypes=torch.float32, priority=1)(lambda x: x * x)
     kept = {}
-    op.register_kernel("cpu", dtypes=torch.float32)(lambda x: kept.setdefault(x.__array_interface__["data"][0], x * x))
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda x: kept.setdefault(place(x), x * x))
     result = bench(op, reference=torch.square, sizes=(100,), seconds=0.03)
     lines = [line for line in verdict(result) if "its time says nothing" in line]
     assert len(lines) == 1 and "numpy test_inspection.py" in lines[0]

@@ -52,6 +52,7 @@ def bench(
 
     Raises:
         ArgumentError: no call could be found that the op takes, or none with this dtype.
+        OneopError: what a call of the op raises while it is measured, as a result of a wrong shape.
     """
     settings = Settings()
     subject = subject_of(op, Hints(reference=reference))
