@@ -13,7 +13,7 @@ cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core runtime demo test test-quick test-engine test-hosts coverage corpus torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
+.PHONY: help setup core runtime demo test test-slow test-quick test-engine test-hosts coverage corpus torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,9 +30,13 @@ demo: $(installed) ## build an op, call it, train with it
 	@$(core)
 	@$(python) examples/demo.py
 
-test: $(installed) ## run all tests
+test: $(installed) ## run the tests, all but those of test-slow
 	@$(core)
-	$(python) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	$(python) -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(ARGS)
+
+test-slow: $(installed) ## run the tests marked slow: more values, ops and examples of what the others look at
+	@$(core)
+	$(python) -m pytest -n $(JOBS) --dist worksteal -m slow $(ARGS)
 
 # Definitions, calls, gradients and jobs in one process each: no compilers of torch's, no second rank, few C++ builds.
 quick := model ods/test_read_ops.py ods/test_limits.py test_layers.py test_wording.py test_settings.py test_bad_input.py \

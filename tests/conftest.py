@@ -6,6 +6,9 @@ import os
 # Before torch is imported. Threads of several test processes on the same cores wait for each other in OpenMP's
 # barriers: two workers of four threads took three times the processor time. Tests of threads ask for `many_threads`.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Torch's compiler tries which vectors the processor has with programs of 5 seconds each, for every new cache, and
+# vectorised loops take a third longer to compile. What ops compute in them is torch's own.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
 import subprocess
 from pathlib import Path
