@@ -31,8 +31,6 @@ def command() -> list[str]:
 
 def executable() -> str:
     """Return the same as one word. Given other options than -u, -c and -m it is the ordinary interpreter."""
-    if os.environ.get("COVERAGE_FILE"):  # it measures processes that start as such
-        return sys.executable
     if Path("/dev/nvidiactl").exists():  # importing torch's compiler asks for GPUs, and then a fork cannot use them
         return sys.executable
     return _started()
@@ -47,7 +45,9 @@ def _started() -> str:
     words = [sys.executable, "-S", "-E", str(HERE / "client.py"), str(address)]
     program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     program.chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    # The server itself is not measured; coverage.py starts in its programs.
+    left_out = ("PYTHONPATH", "COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
     server = subprocess.Popen(
         [sys.executable, str(HERE / "server.py"), str(address), str(program)],
         stdin=subprocess.PIPE,

@@ -188,7 +188,11 @@ if __name__ == "__main__":
     gc.freeze()  # what is here by now is not looked through, and so not copied, by the programs
     _request = serve(sys.argv[1])
     become(_request, sys.argv[2])
-    if os.environ.get("QUICK_PYTHON_WHOLE_END"):
+    if _is_measured := "COVERAGE_PROCESS_CONFIG" in os.environ:
+        import coverage
+
+        coverage.process_startup()
+    if _is_measured or os.environ.get("QUICK_PYTHON_WHOLE_END"):  # the core writes its counts when Python is taken down
         run(_request.arguments)
         sys.exit()
     _status, _interrupted = 0, False
