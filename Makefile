@@ -12,6 +12,9 @@ core := $(python) -m oneop._build.core >/dev/null
 cxx_dirs := $(wildcard csrc src/oneop/include examples tests benchmarks)
 cxx_files = $(shell find $(cxx_dirs) -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
+# Some container images set it. Then every program that a test starts would compile all of oneop's Python again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup core runtime demo test test-slow test-quick test-engine test-hosts coverage corpus torture lint format bench docs dist wheels sanitize sanitize-core sanitize-gpu clean
 
