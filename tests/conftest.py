@@ -9,6 +9,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Torch's compiler tries which vectors the processor has with programs of 5 seconds each, for every new cache, and
 # vectorised loops take a third longer to compile. What ops compute in them is torch's own.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+# No processes of its own beside each that compiles: they import torch, and serve programs of many kernels.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import subprocess
 from pathlib import Path
