@@ -23,11 +23,11 @@ def own_registry():
         yield
 
 
-def run_ranks(folder, world, meshes):
+def run_ranks(folder, world, meshes, is_slow):
     """Start the ranks, wait, and return {mesh-case: [what came of it on each rank]}; nothing where all is well."""
     sharded_cpp.load()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1] / "src"), str(HERE)])}
-    environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "SHARDED_SLOW": str(int(is_slow))}
     ranks = [
         subprocess.Popen(
             [*command(), HERE / "worker.py", str(rank), str(world), folder, *meshes],
@@ -59,12 +59,12 @@ def ranks(tmp_path_factory):
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
-    def get(world, meshes):
-        file = shared / f"ranks{world}.json"
+    def get(world, meshes, is_slow):
+        file = shared / f"ranks{world}-{is_slow}.json"
         with FileLock(f"{file}.lock"):
             if not file.exists():
                 try:
-                    results = run_ranks(tmp_path_factory.mktemp(f"ranks{world}"), world, meshes)
+                    results = run_ranks(tmp_path_factory.mktemp(f"ranks{world}"), world, meshes, is_slow)
                 except (AssertionError, subprocess.TimeoutExpired) as error:
                     results = {"": str(error)}  # kept as well: ranks that hang are waited for once, not by every test
                 file.write_text(json.dumps(results))

@@ -9,13 +9,13 @@ from torch.distributed.tensor.debug import CommDebugMode
 from cases.tools import P, R, S, case, close, numbers, spread, train, ways
 
 
-@case
+@case(more=(2,))
 def elementwise(mesh):
     train(mesh, ops.relu, [numbers(8, 6)], ways(mesh, [S(0), S(1), R, P]))
     train(mesh, functools.partial(ops.scale, by=3.0), [numbers(8, 6)], ways(mesh, [S(0), S(1), R, P]))
 
 
-@case
+@case(more=(2,))
 def variadic(mesh):
     def run(*xs):
         return ops.add_n(list(xs), by=2.0)
@@ -24,26 +24,26 @@ def variadic(mesh):
     train(mesh, run, [numbers(8, 4) for _ in range(3)], mixed)
 
 
-@case
+@case(more=(2,))
 def matmul_like(mesh):
     lists = [S(0), R, S(1), S(0), P], [R, S(1), S(0), S(0), R]
     train(mesh, ops.matmul, [numbers(8, 4), numbers(4, 8)], ways(mesh, *lists))
 
 
-@case
+@case(more=(2,))
 def softmax_like(mesh):
     for dim in (0, 1):
         train(mesh, functools.partial(ops.softmax, dim=dim), [numbers(8, 4)], ways(mesh, [S(0), S(1), R, P]))
 
 
-@case
+@case(more=(2,))
 def embedding_like(mesh):
     ids = torch.tensor([5, 0, 3, 3, 1, 7, 2, 2])
     lists = [R, S(1), R, S(0), P], [R, R, S(0), S(0), R]
     train(mesh, lambda weight, ids: ops.embedding(weight, ids), [numbers(8, 4), ids], ways(mesh, *lists))
 
 
-@case
+@case(more=(2,))
 def attributes_that_change_the_shape(mesh):
     for times in (2, 3):
         train(mesh, functools.partial(ops.repeat, times=times), [numbers(4, 8)], ways(mesh, [S(1), R, S(0), P]))
@@ -61,7 +61,7 @@ def a_shape_attribute_is_that_of_the_part(mesh):
     close(ops.expand(part, shape=[8, 3]), whole.expand(8, 3))
 
 
-@case
+@case(more=(2,))
 def optional_inputs(mesh):
     train(mesh, ops.affine, [numbers(8, 4)], ways(mesh, [S(0), S(1), R, P]))
     lists = [S(0), S(1), R, P, S(0)], [R, S(0), R, P, P]
@@ -95,7 +95,7 @@ def what_cannot_be_cut_unevenly_is_gathered(mesh):
         close(y, whole.repeat_interleave(2, 0))
 
 
-@case
+@case(more=(2,))
 def several_outputs(mesh):
     whole = numbers(8, 4)
     for (placements,) in ways(mesh, [S(0), S(1), R, P]):

@@ -51,7 +51,7 @@ def random_compositions_draw_alike_with_and_without_gradients(mesh):
     assert "it draws random numbers and torch differentiates it" in text, text
 
 
-@case
+@case(more=(2,))
 def gradient_of_torch_ops(mesh):
     cpp = sharded_cpp.load()
     tensors = [numbers(8, 6), numbers(8, 6)]

@@ -1,5 +1,7 @@
 """What cases share: their list, tensors on a mesh, comparison with the same call on whole tensors."""
 
+import os
+
 import torch
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 
@@ -7,17 +9,26 @@ S, R, P = Shard, Replicate(), Partial()
 CASES = {}
 
 
-def case(function=None, *, dims=(1, 2)):
+def is_slow():
+    """Tell whether all of each case is wanted: test_ranks.py runs that in tests that are marked slow."""
+    return os.environ.get("SHARDED_SLOW") == "1"
+
+
+def case(function=None, *, dims=(1, 2), more=()):
+    """Add a case, for meshes of so many dimensions; on those of `more` it does more where is_slow(), maybe in ways()."""
+
     def add(function):
-        function.dims = dims
+        function.dims, function.more = dims, more
         CASES[function.__name__] = function
         return function
 
     return add if function is None else add(function)
 
 
-def fits(function, mesh):
-    return mesh.ndim in function.dims
+def is_due(function, mesh, is_slow):
+    """Tell whether a case runs on a mesh, such as "2x2"; the slow run leaves out those that do no more than before."""
+    dims = mesh.count("x") + 1
+    return dims in function.dims and (not is_slow or mesh == "2" or dims in function.more)
 
 
 def spread(whole, mesh, placements):
@@ -39,11 +50,13 @@ def close(found, whole, what=""):
 
 
 def ways(mesh, *lists):
-    """Yield placements for each of several tensors: one way on a line of devices, each with two others on a grid."""
+    """Yield placements for each of several tensors: one way on a line of devices, pairs of them on a grid.
+
+    Each is paired with the next one and the first with itself; where is_slow(), each with itself and the next two.
+    """
     columns = list(zip(*lists, strict=True))
-    pairs = [
-        (columns[i], columns[(i + k) % len(columns)]) for i in range(len(columns)) for k in range(min(3, len(columns)))
-    ]
+    steps = {(i, k) for i in range(len(columns)) for k in range(min(3, len(columns))) if is_slow() or k == 1 or i + k == 0}
+    pairs = [(columns[i], columns[(i + k) % len(columns)]) for i, k in sorted(steps)]
     for combination in [(column,) for column in columns] if mesh.ndim == 1 else pairs:
         yield [tuple(column[i] for column in combination) for i in range(len(lists))]
 
