@@ -36,12 +36,17 @@ def test_libraries_share_the_functions(project, own_cache, runs):
     mine = {"include_dirs": [project], "defines": {"MINE": 3}}
     build("apart_b", op_source(project, "apart_b"), **mine, cflags=["-O0", "-Wall"])
     assert sorted(runs()) == ["apart_b.cpp", "link", "op.h"]
-    build("apart_c", op_source(project, "apart_c"), cflags=["-O0", "-fwrapv"])  # code made in another way
-    assert sorted(runs()) == ["apart_c.cpp", "link", "op_functions.cpp", "sdk_functions.cpp"]
     objects = [path for path in (own_cache / "object").glob("apart_a-*/unit.o")]
     symbols = subprocess.run(["nm", "-C", *objects], capture_output=True, text=True, check=True).stdout
     assert not re.search(r" [TW] oneop::op::(?!.*<)\w+\(", symbols), "a function of the SDK is in the library's object"
     assert first.path.stat().st_size < 400_000, "what nobody uses is dropped"
+
+
+@pytest.mark.slow  # test_flags_that_matter looks at the flags
+def test_code_made_in_another_way_has_functions_of_its_own(project, runs):
+    for name, flags in {"apart_c": ["-O0"], "apart_d": ["-O0", "-fwrapv"]}.items():
+        build(name, op_source(project, name), cflags=flags)
+        assert sorted(runs()) == [f"{name}.cpp", "link", "op_functions.cpp", "sdk_functions.cpp"]
 
 
 def test_portable_libraries_are_complete(project, runs):
@@ -100,6 +105,7 @@ def test_code_that_is_not_inlined_finds_every_constructor(project, runs):
         (["-DN=3", "-UN", "-D", "N=3", "-DNDEBUG", "-D_FORTIFY_SOURCE=2"], ["-DNDEBUG", "-D_FORTIFY_SOURCE=2"]),
         (["-DONEOP_PORT=2022", "-D", "ONEOP_PORT=2020"], ["-DONEOP_PORT=2022", "-DONEOP_PORT=2020"]),
         (["-include", "x.h", "-fsanitize=address", "-std=c++20"], ["-fsanitize=address", "-std=c++20"]),
+        (["-O0", "-fwrapv", "-Wall"], ["-O0", "-fwrapv"]),
     ],
 )
 def test_flags_that_matter(flags, kept):

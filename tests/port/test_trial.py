@@ -35,8 +35,15 @@ def checkout(tmp_path):
     return write_checkout(tmp_path / "flow")
 
 
-def test_ops_of_a_checkout_against_torch(checkout, tmp_path, capfd):
-    work = tmp_path / "work"
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A checkout, and the folder where its objects are kept: those that one test compiles another uses."""
+    folder = tmp_path_factory.mktemp("compiled")
+    return write_checkout(folder / "flow"), folder / "work"
+
+
+def test_ops_of_a_checkout_against_torch(compiled, capfd):
+    checkout, work = compiled
     (checkout / USER / "kernels/bad_kernel.cpp").write_text("int f() { return NeverDeclared(); }\n")
     status = main(["port", "--check", str(checkout), "--work", str(work), "--json"])
     told = json.loads(capfd.readouterr().out)
@@ -54,6 +61,12 @@ def test_ops_of_a_checkout_against_torch(checkout, tmp_path, capfd):
     assert status == 1 and "1 wrong" in out and "differs from the reference" in out
     again = {path.name: path.stat().st_mtime_ns for path in (work / "objects").iterdir()}
     assert {name for name in again if again[name] != objects.get(name)} == {"user_kernels_twice.o"}
+
+
+def test_an_op_that_the_checkout_lacks(compiled, capfd):
+    checkout, work = compiled
+    assert main(["port", "--check", str(checkout), "--work", str(work), "--op", "relu"]) == 2
+    assert "has no kernel of relu" in capfd.readouterr().err
 
 
 def test_a_project_of_sources(checkout, tmp_path, capfd):
@@ -212,11 +225,6 @@ def test_arguments_that_are_refused_before_anything_is_compiled(checkout, tmp_pa
         status = main(["port", *map(str, arguments)])
         told = capfd.readouterr()
         assert status == 2 and text in told.out + told.err, (arguments, told)
-
-
-def test_an_op_that_the_checkout_lacks(checkout, tmp_path, capfd):
-    assert main(["port", "--check", str(checkout), "--work", str(tmp_path / "work"), "--op", "relu"]) == 2
-    assert "has no kernel of relu" in capfd.readouterr().err
 
 
 def test_reading_the_definitions_of_a_checkout(checkout, tmp_path):

@@ -4,11 +4,17 @@ ONEOP_TEST_CXXFLAGS is added to every compilation and ONEOP_TEST_RUNNER put befo
 """
 
 import hashlib
+import shutil
 import subprocess
+from functools import cached_property
 from pathlib import Path
 
 import pytest
-from sdk_pieces import ABI, CXX, EXTRA, HERE, INCLUDE, RUNNER
+from sdk_pieces import ABI, CXX, EXTRA, HEAD, HERE, INCLUDE, RUNNER
+
+FRAMEWORK = "oneflow/core/framework/framework.h"
+# g++ 13 takes a reference into the frame for one into the name that asks for it.
+FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wno-dangling-reference", "-fPIC", *EXTRA, f"-I{INCLUDE}"]
 
 
 class Builder:
@@ -16,6 +22,16 @@ class Builder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    @cached_property
+    def precompiled(self) -> list[str]:
+        """Options with which sources that include framework.h before all else take a second less."""
+        header = self.folder / "precompiled" / FRAMEWORK
+        header.parent.mkdir(parents=True)
+        shutil.copyfile(INCLUDE / FRAMEWORK, header)
+        options = [f"-I{self.folder / 'precompiled'}"]
+        command = [CXX, *options, *FLAGS, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+        return options if self.run(command).returncode == 0 else []
 
     def run(self, command: list[str]) -> subprocess.CompletedProcess:
         return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -26,8 +42,8 @@ class Builder:
         path.parent.mkdir(exist_ok=True)
         path.write_text(source)
         self.object = path.with_suffix(".o")
-        # g++ 13 takes a reference into the frame for one into the name that asks for it.
-        options = ["-std=c++17", "-Wall", "-Wextra", "-Wno-dangling-reference", "-fPIC", *EXTRA, *flags, f"-I{INCLUDE}"]
+        is_plain = source.startswith(HEAD) and set(flags) <= {"-Werror"}
+        options = [*(self.precompiled if is_plain else []), *FLAGS, *flags]
         return self.run([CXX, *options, "-c", str(path), "-o", str(self.object)])
 
     def library(self, *sources: str, flags: tuple[str, ...] = ()) -> Path:

@@ -85,6 +85,7 @@ def test_nvcc_compiles_the_headers(tmp_path):
     assert "W oneop_plugin" in names
 
 
+@pytest.mark.slow
 def test_what_ported_sources_use(tmp_path):
     source = Path(__file__).resolve().parents[1] / "gpu/sources/ported.cu"
     flags = ["-std=c++17", "--expt-relaxed-constexpr", "--extended-lambda", "-DONEOP_PORT=2024", "-arch=sm_90"]

@@ -206,7 +206,9 @@ def ready(op, *tensors, bias=()):
     ]
 
 
-@pytest.mark.parametrize("generation", [None, 2020, 2022, 2024])
+@pytest.mark.parametrize(
+    "generation", [None, 2020, *(pytest.param(year, marks=pytest.mark.slow) for year in (2022, 2024))]
+)
 def test_ready_made_inference_looks_at_every_input(generation, builder, drive):
     """OneFlow of 2020 compares data types in Unchanged, later ones in UnchangedDataType."""
     library = builder.library(READY, flags=() if generation is None else (f"-DONEOP_PORT={generation}",))

@@ -18,7 +18,7 @@ const user_op::TensorDesc& Out(user_op::InferContext* ctx) { return *ctx->MutOut
 }
 
 
-@pytest.mark.parametrize("generation", POINTERS)
+@pytest.mark.parametrize("generation", [2020, pytest.param(2022, marks=pytest.mark.slow), 2024])
 def test_pointers_of_a_generation(builder, generation):
     result = builder.compile(HEAD + POINTERS[generation] + "\n}\n", f"-DONEOP_PORT={generation}", "-fsyntax-only")
     assert result.returncode == 0, result.stderr
@@ -51,7 +51,7 @@ REGISTER_USER_OP("ported").Input("in").Output("out").Attr<int64_t>("batch", 0)
     });"""
 
 
-@pytest.mark.parametrize("generation", [0, 2024])
+@pytest.mark.parametrize("generation", [0, pytest.param(2024, marks=pytest.mark.slow)])
 def test_what_framework_h_brings_in(builder, drive, generation):
     library = builder.library(unit(OP), flags=(f"-DONEOP_PORT={generation}",))
     assert drive(library, *call("ported", shape=(2, 3)), "infer") == ["infer 0", "out 2 (3,4) (4,1)"]
