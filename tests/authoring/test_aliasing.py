@@ -35,8 +35,18 @@ def make(kernel, name="al_op", **options):
     return op
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("kernel", KERNELS)
+#: Those of torch's compilers meet the kernels by turns among the quick tests.
+COMPILED = ["aot_eager", "compile eager", "export"]
+
+
+@pytest.mark.parametrize(
+    "kernel, route",
+    [
+        pytest.param(kernel, route, marks=[pytest.mark.slow] * (route in COMPILED and COMPILED.index(route) != n % 3))
+        for n, kernel in enumerate(KERNELS)
+        for route in ROUTES
+    ],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_changing_an_output_changes_nothing_else(kernel, route):
     torch._dynamo.reset()
@@ -152,9 +162,16 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("is_list", [False, True])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("form", CHANGES)
+# Among the quick tests each form meets each layout once, as a tensor or as a list.
+@pytest.mark.parametrize(
+    "form, layout, is_list",
+    [
+        pytest.param(form, layout, is_list, marks=[pytest.mark.slow] * ((i + j + is_list) % 2))
+        for i, form in enumerate(CHANGES)
+        for j, layout in enumerate(LAYOUTS)
+        for is_list in (False, True)
+    ],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_a_change_reaches_a_tensor_of_any_layout(form, layout, is_list):
     torch._dynamo.reset()

@@ -155,7 +155,8 @@ def observe(call):
 
 # Gradients and ops inside ops find what a kernel reads as kernels do: each of them meets every second case.
 PLACES = [(composition, case) for case in CASES] + [
-    (nested if n % 2 else gradient, case) for n, case in enumerate(CASES)
+    pytest.param(nested if n % 2 else gradient, case, marks=[pytest.mark.slow] * (n % 6 > 1))
+    for n, case in enumerate(CASES)
 ]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch._inductor.config
 
 import oneop
 
@@ -13,6 +14,9 @@ SEEN = []
 def fresh():
     torch._dynamo.reset()
     SEEN.clear()
+    # Inductor without loops in C++, which take a second each to compile.
+    with torch._inductor.config.patch(fallback_by_default=True):
+        yield
 
 
 def log_op(name="ef_log"):

@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import oneop
 from oneop.errors import ArgumentError, CheckError, OpNotImplementedError, OpValueError, RegistrationError
 from oneop.registry import isolated
+from quick_python import command
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch's compiler
 
@@ -234,9 +235,13 @@ def test_another_schema_has_a_formula_too():
     assert sum("fl_other" in str(packet) for packet in flop_counter.flop_registry) == 1
 
 
-def test_torchs_module_is_not_imported_for_it():
+# Among the quick tests torch itself, which is a fork's already, is not imported again.
+@pytest.mark.parametrize("is_fork", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_torchs_module_is_not_imported_for_it(is_fork):
     program = """
-import sys, torch, oneop
+import sys
+sys.modules.pop("torch.utils.flop_counter", None)
+import torch, oneop
 op = oneop.define("fl_late(Tensor x) -> Tensor y", infer="elementwise", flops=lambda x: 4)
 op.register_kernel("cpu")(lambda x: x)
 gone = oneop.define("fl_gone(Tensor x) -> Tensor y", infer="elementwise", flops=lambda x: 4)
@@ -248,7 +253,7 @@ with FlopCounterMode(display=False) as counter:
 assert counter.get_total_flops() == 4
 assert torch.ops.oneop.fl_gone not in flop_registry
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([*(command() if is_fork else [sys.executable]), "-c", program], check=True)
 
 
 def test_a_missing_input_beside_an_optional_one():

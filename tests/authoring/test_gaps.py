@@ -165,6 +165,13 @@ def test_shown_and_checked():
     define("numpy")
     assert "xs: Sequence[Tensor | None]" in stubs([get_op("gapped")])
     assert [str(arg) for arg in get_op("gapped").inputs] == ["x", "xs x1+ (items may be None)"]
+    families = ["memory", "inference", "layouts", "gradient", "gradient variants", "jvp", "opcheck", "job", "sbp"]
+    assert check("gapped", examples=4, only=families).ok
+
+
+@pytest.mark.slow
+def test_checked_by_all_families():
+    define("numpy")
     assert check("gapped", examples=6, skip=["determinism", "sizes", "threads", "leaks"]).ok
     assert check("gapped", reference=lambda x, xs, k=1.0: (weighted(x, xs) * k).to(x.dtype), only="values").ok
 

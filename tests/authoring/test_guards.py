@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 import torch
+import torch._inductor.config
 
 import oneop
 from oneop.authoring.keys import guards
@@ -17,7 +18,8 @@ BACKENDS = ["eager", "aot_eager", "inductor"]
 @pytest.fixture(autouse=True)
 def alone():
     limit = torch._dynamo.config.recompile_limit
-    with isolated():
+    # Inductor and its caches without loops in C++, which take a second each to compile.
+    with isolated(), torch._inductor.config.patch(fallback_by_default=True):
         yield
     torch._dynamo.config.recompile_limit = limit
 

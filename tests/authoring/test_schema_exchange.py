@@ -1,6 +1,7 @@
 """An op gets other arguments while other threads call it by way of torch's modes, transforms and subclasses."""
 
-SECONDS = 2  # for each route
+import pytest
+
 PROGRAM = """
 import collections, sys, threading, time, warnings
 warnings.simplefilter("ignore")
@@ -73,6 +74,8 @@ print("fine")
 """
 
 
-def test_calls_meet_a_new_schema(run_program):
-    done = run_program("-c", f"import faulthandler; faulthandler.enable()\n{PROGRAM}", str(SECONDS))
+# Seconds for each route; any route goes on until six definitions and a right result have met it.
+@pytest.mark.parametrize("seconds", [0.2, pytest.param(2, marks=pytest.mark.slow)])
+def test_calls_meet_a_new_schema(run_program, seconds):
+    done = run_program("-c", f"import faulthandler; faulthandler.enable()\n{PROGRAM}", str(seconds))
     assert done.returncode == 0 and done.stdout.endswith("fine\n"), done.stdout + done.stderr

@@ -13,7 +13,10 @@ import oneop
 INF, NAN = math.inf, math.nan
 
 
-@pytest.fixture(params=["complex", "Scalar", "complex?"])
+KINDS = ["complex", "Scalar", "complex?"]
+
+
+@pytest.fixture
 def op(request):
     op = oneop.define(
         f"ca_{request.param.strip('?')}(Tensor x, *, {request.param} k) -> Tensor y",
@@ -39,9 +42,22 @@ def same(a, b):
     return np.array([a], np.complex128).tobytes() == np.array([b], np.complex128).tobytes() or (a != a and b != b)
 
 
+CHANGES = [
+    (None, (1j, 2, 2.5, 3, INF, NAN, 1 + 2j)),
+    (True, (2, 3, 1j)),
+    (False, (2.5, 3, NAN)),
+    (None, (2.5, -0.5, 2.5)),
+]
+
+
 @pytest.mark.parametrize(
-    "dynamic, values",
-    [(None, (1j, 2, 2.5, 3, INF, NAN, 1 + 2j)), (True, (2, 3, 1j)), (False, (2.5, 3, NAN)), (None, (2.5, -0.5, 2.5))],
+    "op, dynamic, values",
+    [
+        pytest.param(kind, *change, marks=[pytest.mark.slow] * (kind != "complex" and i != j))
+        for i, kind in enumerate(KINDS)
+        for j, change in enumerate(CHANGES)
+    ],
+    indirect=["op"],
 )
 def test_values_that_change_under_compile(op, dynamic, values):
     torch._dynamo.reset()
@@ -53,8 +69,15 @@ def test_values_that_change_under_compile(op, dynamic, values):
             assert same(op.seen[-1], k), (k, op.seen)
 
 
+# Each number is one of the quick tests for one of the types.
 @pytest.mark.parametrize(
-    "k", [complex(a, b) for a, b in itertools.product((0.0, -1.5, INF, -INF, NAN), (INF, -INF, NAN))]
+    "op, k",
+    [
+        pytest.param(kind, complex(a, b), marks=[pytest.mark.slow] * ((n // 3 + n + i) % 3 > 0))
+        for i, kind in enumerate(KINDS)
+        for n, (a, b) in enumerate(itertools.product((0.0, -1.5, INF, -INF, NAN), (INF, -INF, NAN)))
+    ],
+    indirect=["op"],
 )
 def test_parts_that_are_not_finite(op, k):
     x = torch.ones(2)

@@ -59,8 +59,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("schema", REFUSED)
-def test_python_and_cpp_refuse_with_one_reason(schema):
+def test_python_refuses_with_a_reason(schema):
     assert REFUSED[schema] in python_says(schema)
+
+
+# Every second one among the quick tests: each compiles a library.
+@pytest.mark.parametrize(
+    "schema", [pytest.param(schema, marks=[pytest.mark.slow] * (n % 2)) for n, schema in enumerate(REFUSED)]
+)
+def test_cpp_refuses_with_the_same_reason(schema):
     with pytest.raises(RegistrationError) as caught:
         oneop.load_inline("sr_refused", HEAD + f'OP("{schema}").kernel<float>([](oneop::Call&) {{}});')
     assert REFUSED[schema] in str(caught.value)
