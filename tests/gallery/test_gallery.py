@@ -17,7 +17,29 @@ FOLDERS = sorted({case.folder for case in CASES})
 LIMITS = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
 #: The families of checks that take least time.
 FAMILIES = ("memory", "inference", "kernels", "reference", "special values")
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+#: The ops of these folders are tested in `make test`: of elements, of rows, in place, with indices, of several outputs.
+#: To compile one takes 3 seconds.
+QUICK = ("adam_step", "cross_entropy", "moe_gate", "segment_reduce", "swiglu")
+
+
+def in_tiers(items, folder_of=lambda item: item):
+    """Mark those whose folder is not among the quick ones."""
+    return [pytest.param(item, marks=[pytest.mark.slow] * (folder_of(item) not in QUICK)) for item in items]
+
+
+def of_cases(cases):
+    return pytest.mark.parametrize("case", in_tiers(cases, lambda case: case.folder), ids=lambda case: case.name)
+
+
+every_case = of_cases(CASES)
+
+
+def x(*shape):
+    return torch.ones(shape)
+
+
+def long(values):
+    return torch.tensor(values)
 
 
 def strided(tensor):
@@ -61,7 +83,7 @@ def test_values(case):
     holds()
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.is_differentiable], ids=lambda case: case.name)
+@of_cases([case for case in CASES if case.is_differentiable])
 def test_gradients(case):
     for rows, columns, dtype in ((5, 7, torch.float64), (1, 33, torch.float32), (0, 4, torch.float64)):
         inputs, attrs = case.make(torch.Generator().manual_seed(1), rows, columns, dtype)
@@ -91,7 +113,7 @@ def test_threads_change_nothing(case, many_threads):
         assert torch.equal(output, other)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", in_tiers(FOLDERS))
 def test_check(folder):
     """A short form: `oneop check examples/gallery/FOLDER/reference.py` runs all families."""
     families = list(FAMILIES)
@@ -119,11 +141,11 @@ def test_folders_are_complete():
 @pytest.mark.parametrize(
     ("name", "inputs", "attrs"),
     [
-        ("cross_entropy", [torch.zeros(2, 3), torch.tensor([0, 3])], {}),
-        ("segment_sum", [torch.zeros(2, 3), torch.tensor([0, -1])], {"segments": 2}),
-        ("segment_max", [torch.zeros(2, 3), torch.tensor([0, 2])], {"segments": 2}),
-        ("paged_gather", [torch.zeros(2, 2, 1, 1), torch.tensor([[2]]), torch.tensor([1])], {"length": 2}),
-        ("paged_gather", [torch.zeros(2, 2, 1, 1), torch.tensor([[0]]), torch.tensor([3])], {"length": 2}),
+        ("cross_entropy", [x(2, 3), long([0, 3])], {}),
+        ("segment_sum", [x(2, 3), long([0, -1])], {"segments": 2}),
+        ("segment_max", [x(2, 3), long([0, 2])], {"segments": 2}),
+        pytest.param("paged_gather", [x(2, 2, 1, 1), long([[2]]), long([1])], {"length": 2}, marks=pytest.mark.slow),
+        pytest.param("paged_gather", [x(2, 2, 1, 1), long([[0]]), long([3])], {"length": 2}, marks=pytest.mark.slow),
     ],
 )
 def test_an_index_outside_is_refused(name, inputs, attrs):
@@ -156,10 +178,7 @@ def test_gradients_refuse_an_index_outside(folder, op, make, index):
         getattr(program(folder)["library"], op)(*inputs, **attrs)
 
 
-def x(*shape):
-    return torch.ones(shape)
-
-
+@pytest.mark.slow  # of a folder that is not among the quick ones
 @pytest.mark.parametrize(
     ("shape", "attrs", "message"),
     [

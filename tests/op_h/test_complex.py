@@ -1,5 +1,8 @@
 """Complex tensors and attributes: kernels of views have them, other forms say so at compile time."""
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -26,16 +29,24 @@ def test_a_kernel_of_complex_tensors(dtype):
     assert library.cx_scale(x).allclose(x * (1 - 2j))
 
 
-@pytest.mark.parametrize("dtypes", ["std::complex<float>", "float, std::complex<double>", "float(std::complex<float>)"])
+FORMS = {"elementwise<{}>([](auto x) {{ return x; }})": "elements", "rows<{}>([](auto x, auto z) {{}})": "rows"}
+DTYPES = ["std::complex<float>", "float, std::complex<double>", "float(std::complex<float>)"]
+
+
 @pytest.mark.parametrize("header", ["#include <complex>\n", HEADER])
-@pytest.mark.parametrize(
-    "form, word",
-    [("elementwise<{}>([](auto x) {{ return x; }})", "elements"), ("rows<{}>([](auto x, auto z) {{}})", "rows")],
-)
-def test_functors_compute_with_numbers(dtypes, header, form, word):
-    text = f'OP("cx_functor(Tensor x) -> Tensor z").same_shape().{form.format(dtypes)}.no_grad();'
-    with pytest.raises(BuildError, match=f"functors of {word} compute with numbers; for complex tensors write"):
+def test_functors_compute_with_numbers(header):
+    """One source with an op for each form and dtypes: the compiler says it of each of them."""
+    ops = [(form.format(dtypes), word) for form, word in FORMS.items() for dtypes in DTYPES]
+    text = "".join(
+        f'OP("cx_functor{number}(Tensor x) -> Tensor z").same_shape().{form}.no_grad();\n'
+        for number, (form, _) in enumerate(ops)
+    )
+    said = r"functors of (\w+) compute with numbers; for complex tensors write"
+    with pytest.raises(BuildError, match=said) as caught:
         oneop.load_inline("cx_functor", OP_H + header + text)
+    log = Path(str(caught.value).partition("\n  log: ")[2]).read_text()
+    assert re.findall(f"error: static.*{said}", log) == [word for _, word in ops]
+    assert all(re.search(rf"cx_functor\S*:{line}:", log) for line in range(3, 3 + len(ops)))
 
 
 def test_what_lacks_the_header_names_it():

@@ -31,7 +31,9 @@ def run(command):
     return done
 
 
-@pytest.mark.parametrize("flags", [[], ["-ffp-contract=off"]], ids=["contracted", "plain"])
+@pytest.mark.parametrize(
+    "flags", [[], pytest.param(["-ffp-contract=off"], marks=pytest.mark.slow)], ids=["contracted", "plain"]
+)
 def test_errors_are_within_their_bounds(tmp_path, flags):
     program = tmp_path / "errors"
     options = ["-std=c++17", "-O2", "-fno-math-errno", "-fno-trapping-math", *flags, f"-I{INCLUDE}"]
@@ -43,7 +45,7 @@ def test_errors_are_within_their_bounds(tmp_path, flags):
         assert float(error) <= BOUNDS[name], line
 
 
-@pytest.mark.parametrize("portable", [False, True])
+@pytest.mark.parametrize("portable", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_loops_are_vectorised(tmp_path, portable):
     compiler = find_cxx()
     if compiler.family != "gcc":

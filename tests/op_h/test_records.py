@@ -68,6 +68,7 @@ def test_the_page_counts_its_lines():
     assert f"{counts['swish_oneflow.cpp']} lines in the other spelling" in " ".join(PAGE.read_text().split())
 
 
+@pytest.mark.slow  # tests/gpu/test_gpu_builds.py has nvcc compile one
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_nvcc_compiles_functors(tmp_path):
     """tests/gpu/test_gpu_op_h.py runs them."""
