@@ -10,13 +10,19 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__")
 
+#: use_rows.py compiles CUDA for 40 s, as tests/gpu does with more files. Of the two that train on several ranks one
+#: runs on four here, and the other one on two in tests/sharding.
+SLOW = ("cuda_rows/use_rows.py", "tensor_parallel/train.py")
+PROGRAMS = [
+    pytest.param(path, id=path.name, marks=[pytest.mark.slow] * str(path.relative_to(EXAMPLES)).startswith(SLOW))
+    for path in [*sorted(EXAMPLES.glob("*.py")), *sorted(EXAMPLES.glob("*/*.py"))]
+]
+
 #: Of these the whole end is run: Python takes the interpreter down, and with it libraries, jobs and compiled code.
 TAKEN_DOWN = ("demo.py", "leaky_relu.py", "train_and_predict.py", "running_max.py")
 
 
-@pytest.mark.parametrize(
-    "path", [*sorted(EXAMPLES.glob("*.py")), *sorted(EXAMPLES.glob("*/*.py"))], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", PROGRAMS)
 def test_example_runs(path, tmp_path, run_program):
     architecture = os.environ.get("TORCH_CUDA_ARCH_LIST", "9.0")  # one is enough here
     end = {"QUICK_PYTHON_WHOLE_END": "1"} if path.name in TAKEN_DOWN else {}

@@ -16,20 +16,27 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["ods", "numpy", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("cpp", "cpp_grad"))]
+)
 def test_project_passes_its_check(oneop, process, tmp_path, kind):
     name = f"fresh_{kind}"
     status, out, err = oneop("new", name, "--dir", tmp_path, *KINDS[kind])
     assert status == 0 and f"cd {tmp_path / name}" in err
     assert f"{tmp_path}/{name}/src/{name}/__init__.py" in out.splitlines()
     families = ["memory", "reference", "gradient"] if kind != "cpp" else ["memory", "reference", "threads"]
-    result = process("check", *(word for one in families for word in ("--only", one)), cwd=tmp_path / name)
+    words = [word for one in families for word in ("--only", one)]
+    result = process("check", *words, "--examples", 8, cwd=tmp_path / name)
     assert result.returncode == 0, result.stderr
     passed = re.findall(r"^  passed +(\w+) +\d+ calls", result.stdout, re.MULTILINE)
     # The gradient op of cpp_grad has no gradient itself: two families.
     assert sorted(passed) == sorted(families + (["memory", "reference"] if kind == "cpp_grad" else [])), result.stdout
-    if kind == "ods":  # what a wheel of it brings
-        assert build_library(name, tmp_path / name / "src" / name).is_file()
+
+
+@pytest.mark.slow  # tests/test_shipping.py builds such a library too
+def test_what_a_wheel_of_a_project_brings(oneop, tmp_path):
+    assert oneop("new", "wheel_ods", "--dir", tmp_path, *KINDS["ods"])[0] == 0
+    assert build_library("wheel_ods", tmp_path / "wheel_ods/src/wheel_ods").is_file()
 
 
 def test_kernels_of_all_kinds_are_written():
@@ -41,6 +48,7 @@ def test_kernels_of_all_kinds_are_written():
             compile(text, path, "exec")
 
 
+@pytest.mark.slow  # 10 s of nvcc for one kernel
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_cuda_source_compiles(tmp_path):
     import oneop

@@ -275,7 +275,7 @@ def test_reductions_and_gradients(meshes):
         pin(op, "P(max) -> P(max)")(x.detach().requires_grad_())
 
 
-@pytest.mark.parametrize("way", ["eager", "compiled", "dynamic"])
+@pytest.mark.parametrize("way", ["eager", "compiled", pytest.param("dynamic", marks=pytest.mark.slow)])
 def test_right_ones_run(meshes, ops, way):
     line, grid = meshes
 

@@ -1,4 +1,4 @@
-"""Real processes with gloo: every case of cases/ on 4 devices and on a grid of 2 by 2; the slow ones on 2 too, and more.
+"""Real processes with gloo: every case of cases/ on 4 devices and on a grid of 2 by 2; slow ones on 2 too.
 
 What test_differential.py draws runs on 2 devices as well.
 """

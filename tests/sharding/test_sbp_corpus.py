@@ -27,7 +27,12 @@ def test_no_miss(name):
         check_sbp(op, inputs, discover=False, **attrs)
 
 
-@pytest.mark.parametrize("name", sbp_corpus.WRONG)
+def every_third(names):
+    """Mark all but every third one as slow: the families of the corpus have about three members each."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (i % 3 > 0)) for i, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("name", every_third(sbp_corpus.WRONG))
 def test_discovery_proposes_nothing_wrong(name):
     op, inputs, attrs = sbp_corpus.make("wrong", name)
     wrong = sbp_corpus.WRONG[name][4]
@@ -37,7 +42,7 @@ def test_discovery_proposes_nothing_wrong(name):
     assert wrong not in check_sbp(op, inputs, backward=False, **attrs).undeclared
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=[pytest.mark.slow] * (n % 5 > 0)) for n in range(24)])
 def test_no_false_alarm_on_products_that_cancel(seed):
     op = oneop.define(
         "corpus_product(Tensor x, Tensor w) -> Tensor y", infer="... k, n k -> ... n", differentiable=False

@@ -3,4 +3,16 @@
 from cases import calls, compiled, cpp, gradients, jobs, placements, planning
 from cases.tools import CASES, is_due, is_slow, spread
 
-__all__ = ["CASES", "calls", "compiled", "cpp", "gradients", "is_due", "is_slow", "jobs", "placements", "planning", "spread"]
+__all__ = [
+    "CASES",
+    "calls",
+    "compiled",
+    "cpp",
+    "gradients",
+    "is_due",
+    "is_slow",
+    "jobs",
+    "placements",
+    "planning",
+    "spread",
+]

@@ -35,7 +35,9 @@ def compiled_where_parts_of_some_sizes_are_refused(mesh):
     if mesh.size() == 2:
         sizes = {None: sizes[None][:3]}  # no part is empty here: four ranks are the test
     elif not is_slow():
-        sizes = {None: ((7, 6, 3), (9, 9, 3), (7, 6, 3))}  # the parts of three ranks are whole blocks in the second only
+        sizes = {
+            None: ((7, 6, 3), (9, 9, 3), (7, 6, 3))
+        }  # the parts of three ranks are whole blocks in the second only
     for dynamic, calls in sizes.items():
         torch._dynamo.reset()
         fast = torch.compile(lambda x, block: ops.blocks(x, block=block), backend="aot_eager", dynamic=dynamic)

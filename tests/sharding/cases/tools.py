@@ -15,7 +15,7 @@ def is_slow():
 
 
 def case(function=None, *, dims=(1, 2), more=()):
-    """Add a case, for meshes of so many dimensions; on those of `more` it does more where is_slow(), maybe in ways()."""
+    """Add a case, for meshes of so many dimensions; on those of `more` it does more where is_slow()."""
 
     def add(function):
         function.dims, function.more = dims, more
@@ -55,7 +55,9 @@ def ways(mesh, *lists):
     Each is paired with the next one and the first with itself; where is_slow(), each with itself and the next two.
     """
     columns = list(zip(*lists, strict=True))
-    steps = {(i, k) for i in range(len(columns)) for k in range(min(3, len(columns))) if is_slow() or k == 1 or i + k == 0}
+    steps = {
+        (i, k) for i in range(len(columns)) for k in range(min(3, len(columns))) if is_slow() or k == 1 or i + k == 0
+    }
     pairs = [(columns[i], columns[(i + k) % len(columns)]) for i, k in sorted(steps)]
     for combination in [(column,) for column in columns] if mesh.ndim == 1 else pairs:
         yield [tuple(column[i] for column in combination) for i in range(len(lists))]
