@@ -14,6 +14,8 @@ from oneop.packaging import write_certificate
 from quick_python import command, executable
 
 ROOT = Path(__file__).parents[1]
+#: What certificates are made of here, unless a test is slow. What a check finds is not the point.
+BRIEF = "--only reference --only memory --examples 4"
 PROGRAM = """
 import sys, torch, oneop
 assert "fast_gelu" not in sys.modules
@@ -25,14 +27,25 @@ print(oneop.get_op("fast_gelu").source.library)
 """
 
 
-def test_wheel_brings_the_op(tmp_path):
+def python_with(options, folder):
+    """Return a program that runs Python, and checks of ops with more options."""
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\ncase "$*" in *"oneop check "*) exec {executable()} "$@" {options};; esac\nexit 9\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize("options", [BRIEF, pytest.param("", marks=pytest.mark.slow)], ids=["brief", "whole"])
+def test_wheel_brings_the_op(tmp_path, options):
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     source = ROOT / "examples/shipping/fast_gelu"
     copy = tmp_path / "source"
     subprocess.run(["cp", "-r", str(source), str(copy)], check=True)
     setup = copy / "setup.py"
     text = setup.read_text().replace('build_ops("fast_gelu")', 'build_ops("fast_gelu", certificate=True)')
-    setup.write_text(f"import sys\n\nsys.executable = {executable()!r}  # for the checks of the ops\n{text}")
+    setup.write_text(
+        f"import sys\n\nsys.executable = {python_with(options, tmp_path)!r}  # for the checks of the ops\n{text}"
+    )
     pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--quiet", ".", "-w", "dist"]
     made = subprocess.run(pip, cwd=copy, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert made.returncode == 0, made.stderr
@@ -73,7 +86,8 @@ def test_wheel_brings_the_op(tmp_path):
     assert {entry["name"]: entry["certified"] for entry in json.loads(listed.stdout)}["fast_gelu"] is True
 
 
-def test_wheel_of_wrong_ops_is_not_built(tmp_path, monkeypatch):
+@pytest.mark.parametrize("options", [BRIEF, pytest.param("", marks=pytest.mark.slow)], ids=["brief", "whole"])
+def test_wheel_of_wrong_ops_is_not_built(tmp_path, monkeypatch, options):
     package = tmp_path / "lib" / "shipped_wrong"
     package.mkdir(parents=True)
     (package / "shipped_wrong.so").write_bytes(b"")
@@ -84,7 +98,7 @@ def test_wheel_of_wrong_ops_is_not_built(tmp_path, monkeypatch):
         "oneop.testing.reference('shipped_wrong')(lambda x: x * 2)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    monkeypatch.setattr(sys, "executable", executable())
+    monkeypatch.setattr(sys, "executable", python_with(options, tmp_path))
     with pytest.raises(RuntimeError, match="the ops of shipped_wrong get no certificate:") as caught:
         write_certificate("shipped_wrong", package / "shipped_wrong.so")
     assert "the result differs from the reference" in str(caught.value)
