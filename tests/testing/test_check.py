@@ -18,7 +18,7 @@ from oneop.testing.subject import Hints
 SLOW = ("opcheck", "compile", "export")
 
 #: Families that take more than half a second of processor time for an op. Each right op meets some of them, by turns,
-#: and each of them some right ops; `make corpus` runs all on all.
+#: and each of them some right ops; among the quick tests it is so for the others too. `make corpus` runs all on all.
 COSTLY = ("memory", "determinism", "sizes", "threads", "leaks", "opcheck", "compile", "sbp")
 FLOATS = (torch.float32, torch.float64)
 
@@ -41,16 +41,35 @@ def test_fault_in_python_is_found(make):
     assert faults.PYTHON[make] in families_that_fail(make.__name__, faults.PYTHON[make])
 
 
-@pytest.mark.parametrize("name", [right_ops.add_in_place.__defaults__[0], "leaky_relu_parallel"])
-def test_right_op_passes_all(name):
+@pytest.mark.parametrize(
+    "name", [pytest.param(right_ops.add_in_place.__defaults__[0], marks=pytest.mark.slow), "leaky_relu_parallel"]
+)
+def test_right_op_passes_all(name, short_races):
     right_ops.add_in_place()
     right_ops.cpp_library()
-    report = oneop.testing.check(name, examples=8)
+    report = oneop.testing.check(name, examples=4)
     assert report.ok
     assert {outcome.family for outcome in report.outcomes} == set(FAMILIES) - {"streams"}
 
 
-@pytest.mark.parametrize("number", range(len(right_ops.PYTHON)), ids=lambda n: right_ops.PYTHON[n].__name__)
+BY_NUMBER = pytest.mark.parametrize(
+    "number", range(len(right_ops.PYTHON)), ids=lambda number: right_ops.PYTHON[number].__name__
+)
+
+
+@BY_NUMBER
+def test_right_op_passes_by_turns(number, short_races):
+    make = right_ops.PYTHON[number]
+    make()
+    cheap = [name for name in FAMILIES if name not in COSTLY]
+    turn = {name for place, name in enumerate(cheap) if (place + number) % 3 == 0}
+    if number % 2 == 0:
+        turn.add(COSTLY[number // 2 % len(COSTLY)])
+    assert oneop.testing.check(make.__defaults__[0], examples=8, only=turn).ok
+
+
+@pytest.mark.slow
+@BY_NUMBER
 def test_right_op_passes(number):
     make = right_ops.PYTHON[number]
     make()
@@ -59,10 +78,10 @@ def test_right_op_passes(number):
     assert report.ok
 
 
-@pytest.mark.parametrize("name", ["leaky_relu", "leaky_relu_grad"])
+@pytest.mark.parametrize("name", [pytest.param("leaky_relu", marks=pytest.mark.slow), "leaky_relu_grad"])
 def test_right_cpp_op_passes(name):
     right_ops.cpp_library()
-    assert oneop.testing.check(name, examples=8, skip=set(COSTLY) - {"memory", "sizes"}).ok
+    assert oneop.testing.check(name, examples=4, skip=set(COSTLY) - {"memory", "sizes"}).ok
 
 
 def test_enough_of_both():
@@ -279,7 +298,7 @@ def test_a_complex_result_has_no_gradient_to_compare():
 
 
 @pytest.mark.parametrize("reference", [None, lambda x: x + torch.rand_like(x)], ids=["alone", "with a reference"])
-def test_a_random_op_raises_no_alarm(reference):
+def test_a_random_op_raises_no_alarm(reference, short_races):
     op = oneop.define("check_noise(Tensor x) -> Tensor y", infer="elementwise", random=True)
     op.register_kernel("cpu", language="torch", dtypes=FLOATS)(lambda x: x + torch.rand_like(x))
     op.register_grad(lambda ctx, dy: dy)

@@ -137,8 +137,9 @@ def test_subgradients_at_a_kink_may_differ(name):
     assert report.ok, str(report)
 
 
-def test_what_the_reference_does_not_take_is_no_failure():
-    report = run_check(corpus_edges.make("right_convolution_of_channels"), Hints(), only=["reference", "sizes"])
+@pytest.mark.parametrize("family", ["reference", pytest.param("sizes", marks=pytest.mark.slow)])
+def test_what_the_reference_does_not_take_is_no_failure(family):
+    report = run_check(corpus_edges.make("right_convolution_of_channels"), Hints(), only=family)
     assert report.ok, str(report)
 
 

@@ -72,7 +72,7 @@ def test_only_large_batches():
     assert outcome(rows("bi_large", kernel, batch_invariant=True), "batch invariance").status == "failed"
 
 
-def test_a_random_op_that_is_deterministic():
+def test_a_random_op_that_is_deterministic(short_races):
     op = oneop.define("di_drawn(Tensor x) -> Tensor y", infer="elementwise", random=True, differentiable=False)
     op.register_kernel("cpu", language="torch", deterministic=True)(lambda x: torch.rand_like(x))
     assert outcome(op, "determinism").status == "passed"
@@ -91,7 +91,7 @@ def test_an_op_without_rows():
     assert outcome(op, "batch invariance").status == "skipped"
 
 
-def test_a_kernel_is_asked_what_it_declares():
+def test_a_kernel_is_asked_what_it_declares(short_races):
     """The one that runs by default is fast and not deterministic; the other one is what is required."""
     turn = itertools.count()
     op = oneop.define("di_two(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
