@@ -9,6 +9,7 @@ import torch
 import oneop
 from oneop.errors import BuildError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
 OP_H = '#include "oneop/op.h"\n'
 HEADER = '#include "oneflow/core/common/complex.h"\n'
 SCALE = """OP("cx_scale(Tensor x, *, complex k=1-2j) -> Tensor z").same_shape()

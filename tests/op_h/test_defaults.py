@@ -166,9 +166,11 @@ DTYPES += [
     "[float32]",
 ]
 FIXED = ["int[2]", "float[2]", "bool[2]", "str[2]", "float32[3]", "int32[2]", "dtype[2]", "shape[2]"]
+#: Their items are those of lists of any length.
+MORE = [pytest.param(word, marks=pytest.mark.slow) for word in FIXED[2:]]
 
 
-@pytest.mark.parametrize("word", [*BY_SCHEMA, *FIXED])
+@pytest.mark.parametrize("word", [*BY_SCHEMA, *FIXED[:2], *MORE])
 def test_define_and_op_h_read_the_same(reader, word):
     for text in [*NUMBERS, *TEXTS, *LISTS, *DTYPES]:
         if text != "None" and text != "'a":

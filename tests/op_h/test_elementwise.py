@@ -122,8 +122,13 @@ def test_split_over_devices(ops):
     assert not report.wrong and report.proved
 
 
-def test_check_finds_nothing(ops):
-    assert oneop.testing.check("oph_swish", examples=6).ok
+#: Families of checks without the compilers of torch.
+QUICK = ["memory", "inference", "kernels", "gradient", "special values"]
+
+
+@pytest.mark.parametrize("families", [QUICK, pytest.param(None, marks=pytest.mark.slow)], ids=["quick", "all"])
+def test_check_finds_nothing(ops, families):
+    assert oneop.testing.check("oph_swish", only=families, examples=6).ok
 
 
 BINARY = {

@@ -84,7 +84,7 @@ SCALARS = [2, 2.0, True, False, 0, 0.0, -1, -1.5, 2 + 0j, 1j]
 
 
 def test_scalars_keep_their_kind(forms):
-    for k, j in itertools.product(SCALARS, [*SCALARS[:3], None]):
+    for k, j in zip(SCALARS, itertools.cycle([*SCALARS[:3], None]), strict=False):
         called(forms.oh_scalar, mark(k) + (0 if j is None else 100 * mark(j)), k, j=j)
     called(forms.oh_scalar, mark(2) + 100 * mark(1.0))
     x = torch.ones(1)

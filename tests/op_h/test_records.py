@@ -42,6 +42,7 @@ def test_the_op_of_the_readme_is_that_of_the_page():
     assert "".join(ours.split()) in "".join(readme.split())
 
 
+@pytest.mark.usefixtures("unoptimized")
 def test_both_spellings_give_one_record():
     oneflow, ours = block_of("swish_oneflow.cpp"), block_of("swish.cpp")
     oneop.load_inline("oph_swish_page", ours.replace("swish", "oph_page"))

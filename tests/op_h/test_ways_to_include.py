@@ -16,6 +16,7 @@ INCLUDES = {
 }
 
 
+@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize(
     ("ways", "defines"),
     [
@@ -26,8 +27,7 @@ INCLUDES = {
         pytest.param(["direct"], {"ONEOP_PORT": 2022}, marks=pytest.mark.slow),
     ],
 )
-def test_ways(tmp_path, monkeypatch, ways, defines):
-    monkeypatch.setenv("ONEOP_CXXFLAGS", "-O0")  # not how it computes is looked at
+def test_ways(tmp_path, ways, defines):
     (tmp_path / "mine.h").write_text('#pragma once\n#include "oneop/op.h"\n')
     library = "_".join(["way", *ways, *map(str, defines.values())])
     for way in ways:
