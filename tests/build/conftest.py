@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import oneop._build
+from oneop._build.library import build
+from oneop.settings import settings
 
 SRC = Path(oneop._build.__file__).parents[2]
 
@@ -25,6 +27,18 @@ def own_cache(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ONEOP_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
+def functions_cache(tmp_path_factory):
+    """A cache with the SDK's functions, compiled with -O0: five seconds, once for all tests that copy it."""
+    folder = tmp_path_factory.mktemp("functions")
+    (folder / "seed.cpp").write_text('int seed;\n#include "oneop/op.h"\n')  # the header is not precompiled for it
+    with pytest.MonkeyPatch.context() as patch, settings.override(cache_dir=folder / "cache"):
+        patch.delenv("CC", raising=False)
+        patch.delenv("CXX", raising=False)
+        build("seed", [folder / "seed.cpp"], cflags=["-O0"])
+    return folder / "cache"
 
 
 @pytest.fixture
