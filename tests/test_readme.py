@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 TUTORIAL = ROOT / "docs/tutorial.md"  # its blocks are files and commands: tests/test_tutorial.py
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Its checks of ops take 16 s. README.md checks an op with the same lines.
+SLOW = ROOT / "docs/check.md"
 FILE_NAME = re.compile(r"// (\w+\.(?:cpp|h))\b")
 
 
@@ -37,7 +39,11 @@ def program_of(page):
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page != TUTORIAL and program_of(page).strip()],
+    [
+        pytest.param(page, marks=[pytest.mark.slow] * (page == SLOW))
+        for page in PAGES
+        if page != TUTORIAL and program_of(page).strip()
+    ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_blocks_run(page, tmp_path):

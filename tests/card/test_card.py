@@ -1,5 +1,6 @@
 """Op cards, looked at in a browser."""
 
+import functools
 import re
 import shutil
 import subprocess
@@ -22,6 +23,15 @@ def own_registry():
         yield
 
 
+@pytest.fixture
+def brief_checks(monkeypatch):
+    """Have a card's check try few calls, and leave out what takes long: the page is what is looked at."""
+    from oneop.card import facts
+
+    brief = functools.partial(facts.run_check, examples=4, skip=["opcheck", "compile", "inference", "determinism"])
+    monkeypatch.setattr(facts, "run_check", brief)
+
+
 def dom_of(page, tmp_path):
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -35,7 +45,7 @@ def section(dom, name):
     return re.search(rf'<section id="{name}">(.*?)</section>', dom, re.DOTALL)[1]
 
 
-def test_card_in_a_browser(tmp_path):
+def test_card_in_a_browser(tmp_path, brief_checks):
     oneop.load("leaky_relu_example", [LEAKY_RELU])
     oneop.testing.reference("leaky_relu")(lambda x, alpha=0.01: torch.nn.functional.leaky_relu(x, alpha))
     page = tmp_path / "card.html"
@@ -54,7 +64,7 @@ def test_card_in_a_browser(tmp_path):
     assert speed.count('class="roofline"') == 2 and "reference" in speed and "✓" in speed
 
 
-def test_card_of_a_wrong_op_shows_the_failure(tmp_path):
+def test_card_of_a_wrong_op_shows_the_failure(tmp_path, brief_checks):
     op = oneop.define("card_wrong(Tensor x) -> Tensor y", infer="elementwise", doc="A square, nearly.")
     op.register_kernel("cpu", dtypes=torch.float64)(lambda x: x * x)
     op.register_grad(lambda ctx, dy: dy)
