@@ -36,7 +36,6 @@ def main() -> int:
         "COVERAGE_RCFILE": str(ROOT / "pyproject.toml"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")])),
     }
-    subprocess.run([sys.executable, "-m", "oneop._build.core"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     coverage = [sys.executable, "-m", "coverage"]
     # Not workers of pytest-xdist: they end without running exit handlers, and both kinds of counts are lost.
     command = [*coverage, "run", "-m", "pytest", "-q", "-p", "no:xdist"]

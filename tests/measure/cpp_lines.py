@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -29,8 +31,13 @@ esac
 """
 
 
+#: Prints the folder in which the core of this environment is looked for.
+WHERE = """from oneop._build import cache, core, torch_install
+print(cache.entry_for("core", "_core", core.core_key(torch_install.find_torch())).path)"""
+
+
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of builds and runs that count into `folder`, which has a cache of its own."""
+    """Return the environment of runs that count into `folder`, which has a cache of its own, with such a core in it."""
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "g++"
     counts = folder / "counts"
@@ -38,7 +45,22 @@ def environment(folder: Path) -> dict[str, str]:
     if not script.is_file() or script.read_text() != text:  # a new file would be another compiler, and build all again
         script.write_text(text)
         script.chmod(0o755)
-    return {"CXX": str(script), "ONEOP_CACHE_DIR": str(folder / "cache"), "GCOV_PREFIX": str(counts)}
+    variables = {"ONEOP_CACHE_DIR": str(folder / "cache"), "GCOV_PREFIX": str(counts)}
+    built = Path(_said("-m", "oneop._build.core", **variables, CXX=str(script)))
+    # The tests use the compiler itself, and find this core as if it had been made by it.
+    place = Path(_said("-c", WHERE, **variables))
+    if not place.exists() or (place / built.name).read_bytes() != built.read_bytes():
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(built.parent, place)
+    return variables
+
+
+def _said(*words: str, **variables: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **variables}
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
 
 
 def forget(folder: Path) -> None:
