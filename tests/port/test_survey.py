@@ -102,8 +102,17 @@ __global__ void Twice(int n, float* y) { CUDA_1D_KERNEL_LOOP(i, n) { y[i] *= 2; 
 """
 
 
+SMALL_CUDA = """
+#ifndef WITH_CUDA
+#error "the macro is not there"
+#endif
+__global__ void Twice(float* y) { y[threadIdx.x] *= 2; }
+"""
+
+
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-def test_cuda_sources(port, tmp_path):
+@pytest.mark.parametrize("good", [SMALL_CUDA, pytest.param(CUDA, marks=pytest.mark.slow)], ids=["small", "of the SDK"])
+def test_cuda_sources(port, tmp_path, good):
     kernels = tmp_path / "oneflow/user/kernels"
     kernels.mkdir(parents=True)
     bad = {
@@ -113,7 +122,7 @@ def test_cuda_sources(port, tmp_path):
         "of_class": ("struct S {};\n__global__ void F(S s) { s.absent(); }\n", "S::absent"),
         "host": ('static_assert(sizeof(int) == 1, "odd int");\n', "odd int"),
     }
-    (kernels / "good_kernel.cu").write_text(CUDA)
+    (kernels / "good_kernel.cu").write_text(good)
     (kernels / "nccl_kernel.cu").write_text("no matter what")
     (kernels / "good_kernel.cpp").write_text(SMALL)
     for name, (text, _) in bad.items():

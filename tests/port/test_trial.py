@@ -1,6 +1,7 @@
 """`oneop port --check` and `oneop port FILE... -o PROJECT` on a small checkout of our own; the references."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -22,6 +23,7 @@ from oneop.port.trial import Trial, check_ops
 from quick_python import command, executable
 
 USER = Path("oneflow/user")
+SRC = Path(__file__).parents[2] / "src"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +71,21 @@ def test_an_op_that_the_checkout_lacks(compiled, capfd):
     assert "has no kernel of relu" in capfd.readouterr().err
 
 
-def test_a_project_of_sources(checkout, tmp_path, capfd):
+CALLS = """
+import torch, ported_square
+x = torch.tensor([3.0], dtype=torch.float64, requires_grad=True)
+y = ported_square.library.square(x)
+y.backward()
+print(y.item(), x.grad.item())
+"""
+
+
+@pytest.mark.parametrize(
+    "words, output",
+    [(["-c", CALLS], "9.0 6.0\n"), pytest.param(["-m", "pytest", "-q"], "2 passed", marks=pytest.mark.slow)],
+    ids=["calls", "its tests"],
+)
+def test_a_project_of_sources(checkout, tmp_path, capfd, words, output):
     project = tmp_path / "ported_square"
     files = [str(checkout / USER / name) for name in ("ops/square_op.cpp", "kernels/square_kernel.cpp")]
     assert main(["port", *files, "-o", str(project), "--reference", "square=torch.square"]) == 0
@@ -85,8 +101,11 @@ def test_a_project_of_sources(checkout, tmp_path, capfd):
     }
     assert (package / "include/oneflow/user/kernels/twice.h").is_file()
     assert "square_grad" in (package / "reference.py").read_text()
-    done = subprocess.run([*command(), "-m", "pytest", "-q"], cwd=project, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
+    path = os.pathsep.join([str(package.parent), str(SRC)])
+    program = [*command(), *words]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(program, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and output in done.stdout, done.stdout + done.stderr
 
 
 def test_definitions_written_again_are_the_same(checkout, tmp_path):
