@@ -11,19 +11,14 @@ from oneop.testing import check_sbp, sbp_samples
 
 
 @pytest.mark.parametrize("make", sample_ops.KNOWN, ids=lambda make: make.__name__)
-def test_what_known_ops_declare_holds_and_is_all_that_does(make, capsys):
+def test_what_known_ops_declare_holds_is_all_that_does_and_is_found(make, capsys):
     op = make()
-    report = check_sbp(op, sample_ops.inputs_of(make), **sample_ops.ATTRS.get(make, {}))
+    inputs, attrs = sample_ops.inputs_of(make), sample_ops.ATTRS.get(make, {})
+    report = check_sbp(op, inputs, **attrs)
     assert report.undeclared == () and report.wrong == () and report.untried == ()
     assert len(report.proved) >= 1
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("make", sample_ops.KNOWN, ids=lambda make: make.__name__)
-def test_discovery_finds_every_signature(make, capsys):
-    op = make()
-    inputs, attrs = sample_ops.inputs_of(make), sample_ops.ATTRS.get(make, {})
-    known = {one.signature for one in check_sbp(op, inputs, **attrs).proved}
+    known = {one.signature for one in report.proved}
     op.register_sbp()
     report = check_sbp(op, inputs, **attrs)
     assert set(report.undeclared) == known
@@ -173,7 +168,10 @@ def test_the_line_for_an_op_of_cpp(capsys):
     assert report.lines[0] == line and line in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.bfloat16, *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in (torch.float16, torch.float32))],
+)
 def test_gradients_in_low_precision_are_rounded_and_right(dtype):
     with isolated():
         product = oneop.define("low_product(Tensor x, Tensor w) -> Tensor y")
