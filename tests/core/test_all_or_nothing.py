@@ -42,7 +42,11 @@ for name in {WORDS}:
     return program.stdout.split()
 
 
-@pytest.mark.parametrize("name", WORDS)
+# Each is a library of its own. Among the quick tests: a type, a keyword, and a word that torch's parser takes.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name not in ("Tensor", "assert", "print"))) for name in WORDS],
+)
 def test_a_name_that_torch_cannot_parse(inline, accepted_by_torch, name):
     before = state()
     text = BOTH.format("i_first", 1) + BOTH.format(name, 1) + BOTH.format("i_last", 1)

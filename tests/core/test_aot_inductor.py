@@ -42,6 +42,12 @@ ATTRIBUTES = {
 }
 
 
+def quickly():
+    """Compile C++ without optimization, and without precompiled headers, which cost more than they save here."""
+    options = {"compile_wrapper_opt_level": "O0", "precompile_headers": False}
+    return torch._inductor.config.patch({f"aot_inductor.{name}": value for name, value in options.items()})
+
+
 def mark(x, a):
     """Add a number that is another one for each value of the attribute."""
     return x + float(sum(ord(letter) * (place + 1) for place, letter in enumerate(repr(a))))
@@ -71,7 +77,7 @@ def test_attributes_of_each_type(tmp_path):
     add.register_infer(lambda x, more: x)
     add.register_kernel("cpu")(lambda x, more: x + sum(more))
     x = torch.arange(6.0).view(2, 3)
-    with torch.no_grad(), torch._inductor.config.patch({"aot_inductor.compile_wrapper_opt_level": "O0"}):
+    with torch.no_grad(), quickly():
         exported = torch.export.export(Calls(), (x,))
         path = torch._inductor.aoti_compile_and_package(exported, package_path=str(tmp_path / "calls.pt2"))
     run = torch._inductor.aoti_load_package(path)
@@ -119,6 +125,7 @@ def test_scalars_that_torch_cannot_store_are_refused(value, what, tmp_path):
         torch._inductor.aoti_compile_and_package(exported, package_path=str(tmp_path / "call.pt2"))
 
 
+@pytest.mark.slow  # a package each, to see what torch says; what oneop says is above
 @pytest.mark.parametrize("kind", ["complex", "shape[]"])
 def test_types_that_torch_cannot_store_fail_by_name(kind, tmp_path):
     default = {"complex": "1j", "shape[]": "[[1], [2]]"}[kind]
@@ -130,7 +137,7 @@ def test_types_that_torch_cannot_store_fail_by_name(kind, tmp_path):
             return op(x)
 
     x = torch.ones(2)
-    with pytest.raises((RuntimeError, OneopError), match="Unsupported"), torch.no_grad():
+    with pytest.raises((RuntimeError, OneopError), match="Unsupported"), torch.no_grad(), quickly():
         exported = torch.export.export(Call(), (x,))
         path = torch._inductor.aoti_compile_and_package(exported, package_path=str(tmp_path / "call.pt2"))
         torch._inductor.aoti_load_package(path)(x)

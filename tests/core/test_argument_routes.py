@@ -63,6 +63,8 @@ VALUES = {
     "nope": [1],
 }
 CASES = [(name.strip(), value) for name, values in VALUES.items() for value in values]
+#: Torch's compiler takes them into a graph; it breaks the graph at others.
+PLAIN = (bool, int, float, complex, str, bytes, torch.dtype, type(None))
 seen = []
 
 
@@ -96,12 +98,48 @@ def observe(call):
     return seen[-1]
 
 
+def is_plain(value):
+    if isinstance(value, complex) and not np.isfinite(value):
+        return False  # a graph is text, which has no such number
+    return all(map(is_plain, value)) if type(value) in (list, tuple) else type(value) in PLAIN
+
+
+def eager(attrs):
+    return observe(lambda: oneop.ops.routes_op(torch.ones(2), **attrs))
+
+
+def same_compiled(attrs, **options):
+    torch._dynamo.reset()  # so many programs of one function are more than torch keeps
+    compiled = torch.compile(lambda x: oneop.ops.routes_op(x, **attrs), backend="aot_eager", **options)
+    assert observe(lambda: compiled(torch.ones(2))) == eager(attrs), attrs
+
+
+def test_plain_values_compiled_as_eager():
+    """All that the op takes, in as few calls as there are such values of one attribute."""
+    taken = {}
+    for name, value in CASES:
+        if is_plain(value) and isinstance(eager({name: value}), str):
+            taken.setdefault(name, []).append(value)
+    rounds = max(map(len, taken.values()))
+    assert len(taken) > 25 and rounds > 5
+    for n in range(rounds):
+        same_compiled({name: values[n] for name, values in taken.items() if n < len(values)}, fullgraph=True)
+
+
+@pytest.mark.parametrize("name", {name: None for name, _ in CASES})
+def test_refused_and_converted_values_compiled_as_eager(name):
+    """The first that the op refuses, and the first that is not plain."""
+    values = [value for other, value in CASES if other == name]
+    refused = [value for value in values if not isinstance(eager({name: value}), str)]
+    others = [value for value in values if not is_plain(value)]
+    for value in [*refused[:1], *others[:1]]:
+        same_compiled({name: value})
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name, value", CASES, ids=[f"{name}-{i}" for i, (name, _) in enumerate(CASES)])
 def test_compiled_as_eager(name, value):
-    x = torch.ones(2)
-    eager = observe(lambda: oneop.ops.routes_op(x, **{name: value}))
-    compiled = torch.compile(lambda x: oneop.ops.routes_op(x, **{name: value}), backend="aot_eager")
-    assert observe(lambda: compiled(x)) == eager
+    same_compiled({name: value})
 
 
 def test_an_int_of_more_than_64_bits_is_refused():

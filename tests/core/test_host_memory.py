@@ -47,9 +47,9 @@ def test_no_leaks(ops):
     work(200)
     gc.collect()
     before = rss()
-    work(1500)
+    work(750)
     gc.collect()
-    assert rss() - before < 4 * MIB
+    assert rss() - before < 2 * MIB  # 4 KB of a call, as little as one of its tensors
 
 
 def test_references_are_stable(ops):
@@ -155,7 +155,7 @@ def test_from_many_threads(ops, cache):
     from test_threads import run_threads
 
     def work(seed):
-        for i in range(10):
+        for i in range(5):
             x = torch.full((MIB // 2,), float(seed * 100 + i))
             y = ops.t_relu(x)
             z = ops.t_relu(y + 1)

@@ -12,51 +12,58 @@ def op(rest, name="i_bad"):
     return FINE + f'REGISTER_USER_OP("{name}"){rest}.SetTensorDescInferFn(Same);\n'
 
 
+REFUSED = [
+    (
+        op('.Input("x").Output("x")'),
+        'op "i_bad": output "x" has a name that is taken by another input, output or attribute',
+    ),
+    (
+        op('.Input("x").Output("y").Attr<float>("y", 1)'),
+        'op "i_bad": attribute "y" has a name that is taken by another input, output or attribute',
+    ),
+    (
+        op('.Input("in").Input("in_").Output("y")'),
+        'op "i_bad": input "in_" has a name that is taken by another input, output or attribute',
+    ),
+    (
+        op('.Output("y").Attr<float>("device", 1)'),
+        'op "i_bad": attribute "device" has a name that is taken: ops that may be called without tensors have a '
+        '"device"',
+    ),
+    (
+        op('.Input("x").OptionalOutput("y").Attr<float>("output_counts", 1)'),
+        'op "i_bad": attribute "output_counts" has a name that is taken: ops with a varying number of outputs have '
+        'an "output_counts"',
+    ),
+    (
+        FINE + 'REGISTER_OP_HOST_MEMORY_INPUT("i_fine", "xx", 0);',
+        'REGISTER_OP_HOST_MEMORY_INPUT: this library has no op "i_fine" with an input "xx"',
+    ),
+    (op('.Input("a b").Output("y")'), 'op "i_bad": input "a b" is not an identifier'),
+    (op('.Input("x").Output("y", 0)'), 'op "i_bad": output "y" cannot have 0 tensors'),
+    (op('.Input("x").Output("y")', "i-bad"), 'op "i-bad": the name is not an identifier'),
+    (op('.Input("x").Output("y")', "name"), 'op "name": the name means something else in torch.ops'),
+    (
+        op('.Input("x").Output("y").Attr<std::string>("a", UserOpAttrType::kAtFloat, "text")'),
+        'op "i_bad": attribute "a" is a float, its default is a string',
+    ),
+    (
+        FINE + 'REGISTER_USER_KERNEL("i_fine").SetIsMatchedHob(ON_CPU);',
+        'a kernel of op "i_fine" has no create function: add .SetCreateFn<YourKernel>()',
+    ),
+    (
+        FINE + 'REGISTER_USER_OP_GRAD("i_fine");',
+        'the gradient of op "i_fine" has no generator: add .SetBackwardOpConfGenFn(fn)',
+    ),
+]
+
+
+# Each is a library of its own. The quick tests have every third, and the two that name no op first.
 @pytest.mark.parametrize(
     "source, text",
     [
-        (
-            op('.Input("x").Output("x")'),
-            'op "i_bad": output "x" has a name that is taken by another input, output or attribute',
-        ),
-        (
-            op('.Input("x").Output("y").Attr<float>("y", 1)'),
-            'op "i_bad": attribute "y" has a name that is taken by another input, output or attribute',
-        ),
-        (
-            op('.Input("in").Input("in_").Output("y")'),
-            'op "i_bad": input "in_" has a name that is taken by another input, output or attribute',
-        ),
-        (
-            op('.Output("y").Attr<float>("device", 1)'),
-            'op "i_bad": attribute "device" has a name that is taken: ops that may be called without tensors have a '
-            '"device"',
-        ),
-        (
-            op('.Input("x").OptionalOutput("y").Attr<float>("output_counts", 1)'),
-            'op "i_bad": attribute "output_counts" has a name that is taken: ops with a varying number of outputs have '
-            'an "output_counts"',
-        ),
-        (
-            FINE + 'REGISTER_OP_HOST_MEMORY_INPUT("i_fine", "xx", 0);',
-            'REGISTER_OP_HOST_MEMORY_INPUT: this library has no op "i_fine" with an input "xx"',
-        ),
-        (op('.Input("a b").Output("y")'), 'op "i_bad": input "a b" is not an identifier'),
-        (op('.Input("x").Output("y", 0)'), 'op "i_bad": output "y" cannot have 0 tensors'),
-        (op('.Input("x").Output("y")', "i-bad"), 'op "i-bad": the name is not an identifier'),
-        (op('.Input("x").Output("y")', "name"), 'op "name": the name means something else in torch.ops'),
-        (
-            op('.Input("x").Output("y").Attr<std::string>("a", UserOpAttrType::kAtFloat, "text")'),
-            'op "i_bad": attribute "a" is a float, its default is a string',
-        ),
-        (
-            FINE + 'REGISTER_USER_KERNEL("i_fine").SetIsMatchedHob(ON_CPU);',
-            'a kernel of op "i_fine" has no create function: add .SetCreateFn<YourKernel>()',
-        ),
-        (
-            FINE + 'REGISTER_USER_OP_GRAD("i_fine");',
-            'the gradient of op "i_fine" has no generator: add .SetBackwardOpConfGenFn(fn)',
-        ),
+        pytest.param(*case, marks=[pytest.mark.slow] * (n % 3 > 0 and case[1].startswith("op ")))
+        for n, case in enumerate(REFUSED)
     ],
 )
 def test_refused(inline, text_of, source, text):

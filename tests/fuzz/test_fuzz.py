@@ -1,6 +1,8 @@
 """Random programs by every route equal eager. `python -m tests.fuzz` runs more of them."""
 
 import pytest
+import torch
+import torch._inductor.config
 
 from .campaign import Tally, run_campaign, run_program
 from .routes import ROUTES
@@ -9,24 +11,35 @@ CHEAP = [route for route in ROUTES.values() if route.cost == 1]
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch's compilers
 
 
-def test_cheap_routes():
-    tally = run_campaign(120, 30, most=1)  # those before are run below
+@pytest.mark.parametrize("first, count", [(120, 10), pytest.param(130, 20, marks=pytest.mark.slow)])
+def test_cheap_routes(first, count):
+    tally = run_campaign(first, count, most=1)  # those before are run below
     assert not tally.failures, "\n".join(tally.failures)
 
 
+@pytest.mark.parametrize("first", [1000, pytest.param(1002, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.cost == 2])
-def test_compiled_routes(name):
+def test_compiled_routes(name, first):
     tally = Tally()
-    for seed in range(1000, 1004):
+    for seed in (first, first + 1):
         run_program(seed, [ROUTES[name]], tally)
     assert not tally.failures, "\n".join(tally.failures)
 
 
+#: No loops in C++ of torch's own ops, and what C++ there is compiled quickly.
+QUICKLY = {
+    "inductor": {"fallback_by_default": True},
+    "AOTInductor": {"aot_inductor.compile_wrapper_opt_level": "O0", "aot_inductor.precompile_headers": False},
+}
+
+
+@pytest.mark.parametrize("is_quick", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.cost == 3])
-def test_slow_routes(name):
+def test_slow_routes(name, is_quick):
     tally = Tally()
     for seed in range(2001, 2050):
-        run_program(seed, [ROUTES[name]], tally)
+        with torch._inductor.config.patch(QUICKLY[name] if is_quick else {}):
+            run_program(seed, [ROUTES[name]], tally)
         if tally.runs or tally.failures:
             break  # the first program that the route takes
     assert tally.runs and not tally.failures, "\n".join(tally.failures)
