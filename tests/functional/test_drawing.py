@@ -56,17 +56,27 @@ ROUTES = {
 }
 
 
+def in_tiers(routes):
+    """All routes with each functor, of those that trace again for sizes only one in `make test`."""
+    return pytest.mark.parametrize(
+        ("name", "route"),
+        [
+            pytest.param(name, route, marks=[pytest.mark.slow] * (route in ("dynamic", "make_fx fake") and i != 1))
+            for i, name in enumerate(CALLS)
+            for route in routes
+            if route != "inductor" or name == "fr_drop"  # one functor is enough for a back end
+        ],
+    )
+
+
 @pytest.fixture(autouse=True)
 def fresh_dynamo():
     torch._dynamo.reset()
     yield
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("name", CALLS)
+@in_tiers(ROUTES)
 def test_every_call_draws(name, route):
-    if route == "inductor" and name != "fr_drop":
-        pytest.skip("slow: one functor is enough for a back end")
     x = torch.linspace(1, 2, 64)
     call = CALLS[name]
     state = torch.get_rng_state()
@@ -84,11 +94,8 @@ def test_every_call_draws(name, route):
         assert all(torch.equal(traced(x), value) for value in expected)
 
 
-@pytest.mark.parametrize("route", ["aot_eager", "dynamic", "checkpoint", "inductor"])
-@pytest.mark.parametrize("name", CALLS)
+@in_tiers(["aot_eager", "dynamic", "checkpoint", "inductor"])
 def test_gradients_use_the_numbers_of_the_forward_pass(name, route):
-    if route == "inductor" and name != "fr_drop":
-        pytest.skip("slow: one functor is enough for a back end")
     x = torch.linspace(1, 2, 64, requires_grad=True)
     traced = ROUTES[route](CALLS[name], x)
     for _ in range(3):

@@ -18,26 +18,20 @@ struct Twice {
 struct Calls {
   Maybe<Tensor> operator()(const std::shared_ptr<Tensor>& x) const { return functional::MfHidden(x); }
 };
-ONEFLOW_FUNCTION_LIBRARY(m) {
-  m.add_functor<Twice>("MfTwice");
-  m.add_functor<Calls>("MfCalls");
-}
-}  // namespace oneflow::one::functional
-"""
-CALLS = """
-#include "oneflow/core/functional/functional.h"
-namespace oneflow::one::functional {
+// Functors that call by name what there is not, and what fails.
 struct SumOf {
   Maybe<Tensor> operator()(const std::shared_ptr<Tensor>& x, const int64_t& dim) const {
     return Call("aten::sum.dim_IntList", x, std::vector<int64_t>{dim}, false);
   }
 };
-struct Calls {
+struct CallsNone {
   Maybe<Tensor> operator()(const std::shared_ptr<Tensor>& x) const { return Call("MuNone", x); }
 };
 ONEFLOW_FUNCTION_LIBRARY(m) {
+  m.add_functor<Twice>("MfTwice");
+  m.add_functor<Calls>("MfCalls");
   m.add_functor<SumOf>("MtSum");
-  m.add_functor<Calls>("MuCalls");
+  m.add_functor<CallsNone>("MuCalls");
 }
 }  // namespace oneflow::one::functional
 """
@@ -54,18 +48,25 @@ FUNCTIONS = {
 }
 
 
-def test_they_are_told_together(tmp_path):
-    source, api = tmp_path / "mf.cpp", tmp_path / "api.yaml"
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What is said when the library is loaded."""
+    folder = tmp_path_factory.mktemp("mf")
+    source, api = folder / "mf.cpp", folder / "api.yaml"
     source.write_text(SOURCE)
     lines = [
         f'- {{name: "{name}", signature: "Tensor (Tensor x) => {functor}", bind_python: True}}'
         for name, functor in FUNCTIONS.items()
     ]
     lines.append('- {name: "mf_hidden", signature: "Tensor (Tensor x) => MfHidden", bind_python: False}')
-    api.write_text("\n".join(lines) + "\n")
+    api.write_text("\n".join(lines) + CALLS_API)
     library = oneop.build("mf", [source], functional=[api])
     with pytest.warns(UserWarning, match=r"functions that have no functor, and cannot be called: 14") as told:
         oneop.load(library)
+    return told
+
+
+def test_they_are_told_together(told):
     (text,) = [str(warning.message) for warning in told if "functor" in str(warning.message)]
     assert 'api.yaml:4: mf_other: no functor "MfOther"' in text
     assert 'mf_gone_0: no functor "MfGone0"' in text and "and 4 more" in text
@@ -85,21 +86,12 @@ def test_they_are_told_together(tmp_path):
         assert str(caught.value).count(f'function "{call.__name__}"') == 1
 
 
-@pytest.fixture(scope="module")
-def calls(tmp_path_factory):
-    """A library whose functors call by name what there is not, and what fails."""
-    folder = tmp_path_factory.mktemp("calls")
-    (folder / "calls.cpp").write_text(CALLS)
-    (folder / "api.yaml").write_text(CALLS_API)
-    oneop.load("mf_calls_by_name", [folder / "calls.cpp"], functional=[folder / "api.yaml"])
-
-
-def test_a_name_that_no_library_has(calls):
+def test_a_name_that_no_library_has(told):
     with pytest.raises(OneopError, match="please check whether the functor has been registered correctly or not"):
         oneop._C.mu_calls(torch.ones(1))
 
 
-def test_an_error_of_torch_names_the_function_that_called_it(calls):
+def test_an_error_of_torch_names_the_function_that_called_it(told):
     """It keeps its class: what torch raises as IndexError is one."""
     assert oneop._C.mt_sum(torch.ones(2, 3), 1).tolist() == [3.0, 3.0]
     for _ in range(2):

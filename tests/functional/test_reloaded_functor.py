@@ -7,9 +7,7 @@ from oneop.registry import isolated
 
 YAML = '- {name: "fn_reloaded", signature: "Double (Tensor x) => FnReloaded", bind_python: True}\n'
 CPP = """
-#include "oneflow/core/framework/framework.h"
 #include "oneflow/core/functional/functional.h"
-#include "oneflow/core/functional/impl/common.h"
 namespace oneflow {{ namespace one {{ namespace functional {{
 struct Reloaded {{
   Maybe<double> operator()(const std::shared_ptr<Tensor>& x) const {{ return {factor}; }}
