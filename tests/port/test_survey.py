@@ -159,7 +159,7 @@ def test_generation_of_a_checkout(tmp_path):
 
 
 ADDRESS = """
-#include "oneflow/core/framework/framework.h"
+#include "oneflow/core/framework/infer_util.h"
 namespace oneflow {
 const user_op::TensorDesc* f(user_op::InferContext* ctx) {
   const auto& desc = ctx->InputTensorDesc("x", 0);
