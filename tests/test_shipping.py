@@ -30,7 +30,8 @@ print(oneop.get_op("fast_gelu").source.library)
 def python_with(options, folder):
     """Return a program that runs Python, and checks of ops with more options."""
     program = folder / "python"
-    program.write_text(f'#!/bin/sh\ncase "$*" in *"oneop check "*) exec {executable()} "$@" {options};; esac\nexit 9\n')
+    more = f'case "$*" in *"oneop check "*) set -- "$@" {options};; esac'
+    program.write_text(f'#!/bin/sh\n{more}\nexec {executable()} "$@"\n')
     program.chmod(0o755)
     return str(program)
 
