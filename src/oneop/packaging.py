@@ -97,8 +97,10 @@ def write_certificate(package: str, library: Path) -> None:
     folder = library.resolve().parents[len(package.split("."))]
     file = library.with_name(library.name + SUFFIX).resolve()
     command = [sys.executable, "-m", "oneop", "check", "--load", package, "--certificate", str(file)]
+    # Bytecode and files that the check leaves would go into the wheel.
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
-    with tempfile.TemporaryDirectory() as elsewhere:  # the check may leave files, which would go into the wheel
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    with tempfile.TemporaryDirectory() as elsewhere:
         result = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         file.unlink(missing_ok=True)

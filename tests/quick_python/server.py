@@ -121,6 +121,7 @@ def become(request: Request, executable: str) -> None:
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(item.split("=", 1) for item in request.environment)
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
