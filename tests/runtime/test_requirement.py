@@ -1,5 +1,6 @@
 """`oneop.require` and `torch.use_deterministic_algorithms`: which kernels run, and what they are told."""
 
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -89,12 +90,17 @@ def test_no_plan_is_kept_for_another_requirement():
             oneop.ops.rq_ranked(torch.ones(size))
         done.set()
 
-    thread = threading.Thread(target=first_calls)
-    thread.start()
-    while not done.is_set():
-        oneop.require(deterministic=True)
-        oneop.require(deterministic=False)
-    thread.join()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # else each call may wait five milliseconds for this loop: a minute in all
+    try:
+        thread = threading.Thread(target=first_calls)
+        thread.start()
+        while not done.is_set():
+            oneop.require(deterministic=True)
+            oneop.require(deterministic=False)
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
     for wanted, result in ((False, 3), (True, 1)):
         with oneop.require(deterministic=wanted):
             assert all(int(oneop.ops.rq_ranked(torch.ones(size))[0]) == result for size in range(1, 3000))
