@@ -1,6 +1,7 @@
 """Whatever a build depends on may change: the next build must not give the old code, nor build when nothing changed."""
 
 import ctypes
+import json
 import os
 import random
 import shutil
@@ -19,11 +20,15 @@ def in_test_slow(values):
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
+def inputs_of(library):
+    return json.loads((library.path.parent / "inputs.json").read_text())
+
+
 def answer(name="a", sources="a.cpp", **options):
     """Build, call the library in this process, and build again, which must find it."""
     library = build(name, sources, **options)
     again = build(name, sources, **options)
-    assert again.cached and again.path == library.path
+    assert again.cached and again.path == library.path, [inputs_of(library), inputs_of(again)]
     return ctypes.CDLL(os.fspath(library)).oneop_plugin()
 
 

@@ -1,4 +1,4 @@
-"""Run tests and say what they cover: `python -m tests.measure tests/core`, or all tests without arguments."""
+"""Run tests and measure what they cover: `python -m tests.measure tests/core`, or those of `make test` by default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.measure import cpp_lines
+from tests.measure import cpp
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,21 +24,22 @@ def main() -> int:
         "--least", type=float, default=0, metavar="PERCENT", help="of lines in Python; fewer are an error"
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time when all tests run; each a gigabyte")
+    parser.add_argument("--slow", action="store_true", help="run the tests of `make test-slow` too")
     options, tests = parser.parse_known_args()
     folder: Path = options.folder.resolve()
     python, native = folder / "python", folder / "cpp"
     shutil.rmtree(python, ignore_errors=True)
     python.mkdir(parents=True)
-    cpp_lines.forget(native)
+    cpp.forget(native)
     os.environ |= {
-        **cpp_lines.environment(native),
+        **cpp.environment(native),
         "COVERAGE_FILE": str(python / "data"),
         "COVERAGE_RCFILE": str(ROOT / "pyproject.toml"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")])),
     }
     coverage = [sys.executable, "-m", "coverage"]
     # Not workers of pytest-xdist: they end without running exit handlers, and both kinds of counts are lost.
-    command = [*coverage, "run", "-m", "pytest", "-q", "-p", "no:xdist"]
+    command = [*coverage, "run", "-m", "pytest", "-q", "-p", "no:xdist", *([] if options.slow else ["-m", "not slow"])]
     if any(not word.startswith("-") for word in tests):
         status = subprocess.run([*command, *tests], cwd=ROOT, check=False).returncode
     else:
@@ -47,7 +48,7 @@ def main() -> int:
     report = [*coverage, "report", "--skip-covered", f"--fail-under={options.least}"]
     too_few = subprocess.run(report, cwd=ROOT, check=False).returncode
     subprocess.run([*coverage, "html", "--quiet", "-d", str(folder / "html")], cwd=ROOT, check=True)
-    print("\nC++, lines:", *cpp_lines.table(cpp_lines.read(native)), sep="\n  ")
+    print("\nC++:", *cpp.table(cpp.read(native)), sep="\n  ")
     print(f"\n{folder / 'html' / 'index.html'}")
     return status or too_few
 

@@ -1,5 +1,8 @@
 """Classes of faults, and of right ops, that an outside tester found: each here once, by the family that is for it."""
 
+import inspect
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -244,3 +247,39 @@ def test_a_gradient_that_no_job_can_plan():
     op.register_grad(grad)
     (outcome,) = run_check(op, Hints(), only=["graph gradient"]).outcomes
     assert outcome.status == "missing" and "depends on the data" in outcome.note
+
+
+def right_only_if(is_watched):
+    """An op that is right where a checker calls it, and loses half of its digits elsewhere."""
+
+    def kernel(x):
+        y = np.sqrt(np.abs(x))
+        return y if is_watched() else y.astype(np.float16).astype(x.dtype)
+
+    return define("watched(Tensor x) -> Tensor y", kernel)
+
+
+WATCHES = {
+    "modules": lambda: any(name.startswith("oneop.testing.") or name == "hypothesis" for name in sys.modules),
+    "command line": lambda: any("pytest" in word or word == "-c" for word in sys.argv),
+    "callers": lambda: any("oneop/testing" in frame.filename for frame in inspect.stack(0)),
+}
+
+
+@pytest.mark.parametrize("name", WATCHES)
+def test_a_kernel_that_is_right_where_it_is_watched(name):
+    assert WATCHES[name]() == (name != "callers")  # such a test of the kernel would say that it is right
+    message = failure_of(right_only_if(WATCHES[name]), "environment", lambda x: x.abs().sqrt())
+    assert "the result depends on who calls the op" in message
+
+
+def test_large_calls_of_rows():
+    """Inference takes a single row too, which would be the largest call that is tried."""
+
+    def kernel(x):
+        if x.size > 200_000 and x.ndim > 1 and x.shape[-1] > 16:
+            return x[..., ::2].sum(-1) * 2
+        return x.sum(-1)
+
+    op = define("large_rows(Tensor x) -> Tensor y", kernel, infer="... [n] -> ...", dtypes=torch.float64)
+    assert "differs from the reference" in failure_of(op, "sizes", lambda x: x.sum(-1))

@@ -1,7 +1,7 @@
 """What a result must not depend on, and what a call must leave as it is.
 
-A result must not depend on settings of torch, the number of threads, environment variables or the folder. A call leaves
-the processor's rounding and the settings of the process as they were.
+A result must not depend on settings of torch, the number of threads, environment variables, the folder, or on whether a
+checker calls. A call leaves the processor's rounding and the settings of the process as they were.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from oneop.testing.compare import assert_close, assert_same, largest_value
 from oneop.testing.domain.source_values import environment_values, environment_variables
 from oneop.testing.explore import Broken
 from oneop.testing.families.context import Context, usual_cases
+from oneop.testing.families.unwatched import run_unwatched
 from oneop.testing.report import Outcome
 
 #: Enough for several threads whose parts are 65,536 elements.
@@ -42,11 +43,13 @@ def environment(context: Context) -> Outcome:
             with setting:
                 results = case.run(case.make())
             assert_same(expected, results, f"the result depends on {what}", context.output_names())
+        scale = largest_value(case.make())
+        what = "the result depends on who calls the op: in a program it is another one than in a check"
+        assert_close(expected, run_unwatched(case), what, context.output_names(), scale=scale)
         for threads in (1, 3):
             with _threads(threads):
                 results = case.run(case.make())
             what = f"the result depends on the number of threads, here {threads}"
-            scale = largest_value(case.make())
             assert_close(expected, results, what, context.output_names(), scale=scale)
 
     # With all bits of the mantissa: a setting may choose another precision.

@@ -135,9 +135,16 @@ def _larger_shapes(context: Context, choice: Choice) -> Iterator[list[Shape]]:
     if seconds is None or seconds > SLOW_SECONDS:
         return
     taken = _seconds(context, choice, large[0])
+    template = _least_axes(choice)
+    # An op of rows takes a single row too, and then its many rows count alone.
+    rows = next((other for other in choice.templates if len(other.symbols) == 2), template)
     if taken is not None and taken < SLOW_LARGE_SECONDS:
         yield from _of_size(choice, LARGER)
-    template = _least_axes(choice)
+        if rows is not template and rows is not None:
+            taken = _seconds(context, choice, _shapes_of(rows, LARGE))
+            if taken is not None and taken < SLOW_LARGE_SECONDS:
+                yield _shapes_of(rows, LARGER)
+    template = rows if rows is not None and (template is None or len(template.symbols) < 2) else template
     for symbol in template.symbols[:3] if template is not None and len(template.symbols) > 1 else ():
         assert template is not None
         # Work that grows with the square of an axis shows here already.
@@ -184,8 +191,11 @@ def _least_axes(choice: Choice) -> Template | None:
 
 def _of_size(choice: Choice, elements: int) -> list[list[Shape]]:
     template = _least_axes(choice)
-    if template is None:
-        return []
+    return [] if template is None else [_shapes_of(template, elements)]
+
+
+def _shapes_of(template: Template, elements: int) -> list[Shape]:
+    """Return shapes with about so many elements in the largest input, all axes of about one size."""
     rank = max(sum(not axis.isdigit() for axis in axes) for axes in template.axes)
     side = max(2, math.ceil(elements ** (1 / max(rank, len(template.symbols) if len(template.axes) > 1 else 1, 1))))
-    return [template.shapes(dict.fromkeys(template.symbols, side + 1))]
+    return template.shapes(dict.fromkeys(template.symbols, side + 1))

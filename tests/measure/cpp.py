@@ -1,4 +1,4 @@
-"""Line coverage of the core: a compiler that instruments it, and reading what the runs counted.
+"""Coverage of the core, lines and branches: a compiler that instruments it, and reading what the runs counted.
 
 g++ writes a note beside each object, in a folder that the build removes, and the program writes its counts to the same
 path. So the compiler here is a script that keeps the notes, and GCOV_PREFIX sends the counts to where the notes are.
@@ -12,7 +12,9 @@ import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,27 +71,48 @@ def forget(folder: Path) -> None:
         path.unlink()
 
 
-def read(folder: Path) -> dict[str, Counter[int]]:
-    """Return how often each line of each file of csrc ran; a line of a template is the sum of its copies."""
-    lines: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for counts in sorted((folder / "counts").rglob("*.gcda")):
-        command = ["gcov", "--json-format", "--stdout", counts.name]
-        output = subprocess.run(command, cwd=counts.parent, capture_output=True, check=True).stdout
+@dataclass(frozen=True)
+class Counts:
+    """How often each line of a file ran, and each branch: (line, number on it). Copies of a template add up."""
+
+    lines: Counter[int] = field(default_factory=Counter)
+    branches: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+
+def read(folder: Path) -> dict[str, Counts]:
+    """Return the counts of each file of csrc, without branches that only exceptions take: every call has one."""
+    files: defaultdict[str, Counts] = defaultdict(Counts)
+    for data in sorted((folder / "counts").rglob("*.gcda")):
+        command = ["gcov", "--json-format", "--branch-probabilities", "--stdout", data.name]
+        output = subprocess.run(command, cwd=data.parent, capture_output=True, check=True).stdout
         for document in output.splitlines():
             for file in json.loads(document)["files"]:
                 _, is_csrc, name = file["file"].rpartition("csrc/")
                 if is_csrc and (ROOT / "csrc" / name).is_file():  # torch has a csrc of its own
                     for line in file["lines"]:
-                        lines[name][line["line_number"]] += line["count"]
-    return dict(lines)
+                        _add(line, files[name])
+    return dict(files)
 
 
-def table(lines: dict[str, Counter[int]]) -> list[str]:
+def _add(line: dict[str, Any], counts: Counts) -> None:
+    number = line["line_number"]
+    counts.lines[number] += line["count"]
+    for k, branch in enumerate(branch for branch in line["branches"] if not branch["throw"]):
+        counts.branches[number, k] += branch["count"]
+
+
+def table(files: dict[str, Counts]) -> list[str]:
     """Return a line of text for each folder of csrc, and one for all."""
-    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for name, counts in lines.items():
+    totals: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for name, counts in files.items():
         for key in (str(Path(name).parent), "all of csrc"):
-            totals[key][0] += sum(count > 0 for count in counts.values())
-            totals[key][1] += len(counts)
+            for kind, found in (("lines", counts.lines), ("branches", counts.branches)):
+                totals[key][kind] += len(found)
+                totals[key][f"{kind} run"] += sum(count > 0 for count in found.values())
     rows = sorted(totals.items(), key=lambda item: (item[0] == "all of csrc", item[0]))
-    return [f"{name:28}{ran:7} of {total:5} lines {ran / total:6.1%}" for name, (ran, total) in rows]
+    return [f"{name:28}" + "".join(_share(total, kind) for kind in ("lines", "branches")) for name, total in rows]
+
+
+def _share(total: Counter[str], kind: str) -> str:
+    share = total[f"{kind} run"] / total[kind] if total[kind] else 1.0
+    return f"{total[f'{kind} run']:7} of {total[kind]:5} {kind} {share:6.1%}"
