@@ -30,11 +30,12 @@ FILLS = (
     "extreme",
     "shifted",
     "wide",
+    "long",
     *EDGES,
     *_CONSTANTS,
 )
 #: Of these fills an op may refuse the values, and a reference overflow where the op does not.
-UNUSUAL_FILLS = ("large", "tiny", "huge", "extreme", "shifted", "wide", "thresholds", "low", "high")
+UNUSUAL_FILLS = ("large", "tiny", "huge", "extreme", "shifted", "wide", "long", "thresholds", "low", "high")
 #: Of these fills every other value has another magnitude: from, to. Between them are values as in "full".
 _MAGNITUDES = {"large": (8.0, 1000.0), "tiny": (1e-6, 1e-3), "huge": (1e4, 1e12)}
 #: The same for "extreme", by dtype: their squares are beyond the dtype, their quotients and sums are not.
@@ -46,6 +47,7 @@ _SHIFT = 8192.0
 _INTEGERS = {
     "large": 50_000,  # its square does not fit into 32 bits
     "wide": 2**40,  # more than the 24 bits of float32 and than 32; sums of some stay below 2^53
+    "long": 2**55,  # more than the 53 bits of float64; sums of a hundred fit into 64
     "huge": 2**62,
 }
 _GRID = 256
@@ -130,10 +132,10 @@ def tensor(
         fill: "plain", "positive", "special" (NaN, infinities and zeros among the values), "full" (all bits of the
             mantissa), "large", "tiny", "huge" or "extreme" (every other magnitude is 8 to 1000, 1e-6 to 1e-3, 1e4 to
             1e12, or so large that its square is beyond the dtype; large integers are up to 50,000, huge ones up to
-            2^62), "wide" (integers up to 2^40), "shifted" (far from zero, beside which they differ little), "zeros",
-            "equal", "lowest" (-inf) or "highest" (inf); "ties" (quarters and halves, many of them equal), "thresholds"
-            (numbers at which functions change), "low" and "high" (rows far below and above zero) or "masked" (rows of
-            masks and integers that are all 0, and all 1).
+            2^62), "wide" (integers up to 2^40), "long" (up to 2^55), "shifted" (far from zero, beside which they differ
+            little), "zeros", "equal", "lowest" (-inf) or "highest" (inf); "ties" (quarters and halves, many of them
+            equal), "thresholds" (numbers at which functions change), "low" and "high" (rows far below and above zero)
+            or "masked" (rows of masks and integers that are all 0, and all 1).
         seed: another number, other values.
         lane: (k, n) takes the k-th of n disjoint sets of values, so that several inputs never have one in common.
         bounds: lowest and highest value, in place of those above.

@@ -26,7 +26,8 @@ ABSURD |= {"list of int32": [-1000003], "list of int64": [-1000003], "shape": (-
 ABSURD["scalar"] = math.nan
 
 _MOST_WORDS, _MOST_WORDS_OF_REFERENCE = 12, 40
-_DOUBTFUL_DTYPES = (torch.int32, torch.int8, torch.float16)  # an op may take them or not
+#: An op may take them or not.
+_DOUBTFUL_DTYPES = (torch.int32, torch.int64, torch.int8, torch.uint8, torch.bool, torch.float16, torch.bfloat16)
 
 
 def values_of(attr: AttrDef) -> list[Any]:

@@ -39,6 +39,7 @@ _DTYPES = {
 _SECONDS = 10.0
 #: The same where nothing was found yet.
 _SECONDS_MORE = 20.0
+_MOST_OTHER_DTYPES = 2
 _MOST_OPTIONAL = 3  # that are left out and given one by one
 _GUESSES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64)
 
@@ -144,9 +145,30 @@ class _Probe:
                 continue
             templates = self.templates(counts, dtypes, base)
             if templates and self.kernel_takes(kernel, counts, dtypes, templates, base):
-                yield Choice(counts=counts, dtypes=dtypes, templates=tuple(templates))
+                found = Choice(counts=counts, dtypes=dtypes, templates=tuple(templates))
+                yield found
+                yield from self.other_dtypes(kernel, found, base)
                 if kernel.dtypes or set(dtypes) != {torch.float32}:
                     return  # a kernel for any dtype is tried with float32, and with what comes next
+
+    def other_dtypes(self, kernel: KernelDef, found: Choice, base: Mapping[str, Any]) -> Iterator[Choice]:
+        """Yield calls with other dtypes of inputs for which the kernel declares none, where inference has a choice.
+
+        Inference that refuses some dtypes means those that it takes: an index of int32 beside one of int64.
+        """
+        declared = {(name, index) for name, index, _ in kernel.dtypes}
+        places = [
+            (arg.name, i) for arg, count in zip(self.subject.op.inputs, found.counts, strict=True) for i in range(count)
+        ]
+        shapes = found.templates[0].shapes(SIZES)
+        for place in (i for i, where in enumerate(places) if where not in declared):
+            others = [(*found.dtypes[:place], dtype, *found.dtypes[place + 1 :]) for dtype in _GUESSES]
+            taken = [dtypes for dtypes in others if self.infer(found.counts, dtypes, shapes, base) is not None]
+            if len(taken) == len(others):
+                continue
+            for dtypes in [dtypes for dtypes in taken if dtypes != found.dtypes][:_MOST_OTHER_DTYPES]:
+                if self.kernel_takes(kernel, found.counts, dtypes, found.templates, base):
+                    yield Choice(counts=found.counts, dtypes=dtypes, templates=found.templates)
 
     def templates(
         self, counts: tuple[int, ...], dtypes: tuple[torch.dtype, ...], attrs: Mapping[str, Any]
@@ -213,12 +235,23 @@ class _Probe:
                 usual = self.usual_call(base)
                 if usual is not None:
                     break
+        if usual is None:  # an op may refuse its own defaults: a clamp without any bound
+            for names in _one_and_all([name for name in pools if name not in needed and pools[name]]):
+                wider = {**base, **{name: pools[name][0] for name in names}}
+                usual = self.usual_call(wider)
+                if usual is not None:
+                    base, needed = wider, [*needed, *names]
+                    break
         kept: dict[str, tuple[Any, ...]] = {}
         for attr in op.attrs:
             chosen = pools[attr.name]
             if attr.name not in hinted and usual is not None:
                 chosen = self.believed(attr, chosen, base, usual)
-            kept[attr.name] = tuple(chosen) if attr.name in needed else (DEFAULT, *chosen)
+            is_left_out = attr.has_default and not hinted.get(attr.name)
+            if attr.name in needed:
+                kept[attr.name] = (*chosen, DEFAULT) if is_left_out else tuple(chosen)
+            else:
+                kept[attr.name] = (DEFAULT, *chosen)
         return kept, base
 
     def usual_call(self, attrs: Mapping[str, Any]) -> list[tuple[tuple[int, ...], tuple[Any, ...], list[Shape]]] | None:
@@ -261,6 +294,11 @@ class _Probe:
 
         sample = (counts, tensors, base)
         return believed_values(self.subject, attr, values, takes=takes, call=call, sample=sample)
+
+
+def _one_and_all(names: Sequence[str]) -> list[Sequence[str]]:
+    """Return each name alone, then all of them."""
+    return [*([name] for name in names), *([names] if len(names) > 1 else [])]
 
 
 def _refusal_of(error: Exception) -> str:

@@ -84,26 +84,31 @@ def failed(family: str, message: str, case: Case, lines: tuple[str, ...] = ()) -
     return Outcome(family=family, status=FAILED, failure=failure)
 
 
-def usual_cases(context: Context, sizes: tuple[int, ...]) -> list[Case]:
+def usual_cases(context: Context, sizes: tuple[int, ...], *, is_first: bool = False) -> list[Case]:
     """Return one call of each size for each kind of call, of the template with the most axes up to two.
 
-    One that would fill the memory, such as a square matrix of that size, is made smaller.
+    The last axis has the size; with `is_first` the first one, if there are several. A call that would fill the memory,
+    such as a square matrix of that size, is made smaller.
     """
     cases = []
     for choice in context.domain.choices:
         template = min(choice.templates, key=lambda template: abs(len(template.symbols) - 2))
+        if is_first and len(template.symbols) < 2:
+            continue
         for size in sizes:
-            case = _call_of_size(context, choice, template, size)
+            case = _call_of_size(context, choice, template, size, is_first)
             while size > 3 and elements_of(case) > MOST_ELEMENTS:
                 size //= 2
-                case = _call_of_size(context, choice, template, size)
+                case = _call_of_size(context, choice, template, size, is_first)
             if is_taken(case):
                 cases.append(case)
     return cases
 
 
-def _call_of_size(context: Context, choice: Choice, template: Template, size: int) -> Case:
-    named = {symbol: size if i == 0 else 3 for i, symbol in enumerate(reversed(template.symbols))}
+def _call_of_size(context: Context, choice: Choice, template: Template, size: int, is_first: bool) -> Case:
+    named = {symbol: 3 for symbol in template.symbols}
+    if template.symbols:
+        named[template.symbols[0 if is_first else -1]] = size
     return make_case(context.domain, choice, template.shapes(named), usual_attrs(context.domain))
 
 

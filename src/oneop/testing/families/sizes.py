@@ -20,6 +20,8 @@ from oneop.testing.report import Outcome
 
 #: Sizes of one axis around the widths of vectors and blocks, and numbers of elements at which indices and grids change.
 ODD = (1, 7, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4097)
+#: Sizes for which kernels often have code of their own, such as those of the heads of an attention.
+COMMON = (4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 512, 1000, 1024)
 LARGE, LARGER, LONG_AXIS = 70_000, 1_100_000, 70_001
 #: Of positive values this many give a sum that half precision holds, but not while it grows by one of them.
 LONG_SUM = 8001
@@ -38,7 +40,7 @@ def sizes(context: Context) -> Outcome:
         make_case(context.domain, choice, shapes, usual_attrs(context.domain), fill=fill)
         for choice in context.domain.choices
         for shapes, fill in [
-            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_odd_shapes(choice), *many_axes(choice))),
+            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_known_shapes(choice), *many_axes(choice))),
             *((shapes, "full") for shapes in large_shapes(context, choice, LARGE)),
             *((shapes, "full") for shapes in _larger_shapes(context, choice)),
             *((shapes, "positive") for shapes in _long_sums(context, choice)),
@@ -104,11 +106,11 @@ def _zero_shapes(choice: Choice) -> list[list[Shape]]:
     return shapes[:8]
 
 
-def _odd_shapes(choice: Choice) -> list[list[Shape]]:
+def _known_shapes(choice: Choice) -> list[list[Shape]]:
     shapes = []
     for template in sorted(choice.templates, key=lambda template: len(template.symbols))[:3]:
         if template.symbols:
-            for size in ODD if len(template.symbols) == 1 else (1, 7):
+            for size in (*ODD, *COMMON) if len(template.symbols) == 1 else (1, 7):
                 shapes.append(template.shapes(dict.fromkeys(template.symbols, size)))
     return shapes
 

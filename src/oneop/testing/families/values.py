@@ -95,6 +95,8 @@ def _fills(context: Context, choice: Choice, is_elementwise: bool) -> list[str]:
         is_alone = len(choice.dtypes) == 1 and not any(context.subject.dynamic_axes)
         if is_alone and not is_elementwise and context.domain.device == "cpu":
             fills.append("wide")  # there is no other tensor that integers could be places in
+            if choice.dtypes == (torch.int64,) and context.subject.hints.reference is not None:
+                fills.append("long")
     has_complex = any(dtype.is_complex for dtype in choice.dtypes)  # whose overflows are no single infinity
     if has_complex or context.subject.hints.reference is None or "reference" in context.failed:
         fills = [fill for fill in fills if fill != "extreme"]
@@ -103,8 +105,12 @@ def _fills(context: Context, choice: Choice, is_elementwise: bool) -> list[str]:
 
 def _assert_meant(case: Case) -> None:
     """Raise `NotForThis` for values that the op cannot mean to take."""
-    if _has_fill(case, "wide") and first_death([lambda: case.run(case.make())]) is not None:
+    if (_has_fill(case, "wide") or _has_fill(case, "long")) and first_death(
+        [lambda: case.run(case.make())]
+    ) is not None:
         raise NotForThis  # they are places in a table of the op's own
+    if _has_fill(case, "long") and not all(result.dtype == torch.int64 for result in case.run(case.make())):
+        raise NotForThis  # a mean of integers may add them up in float64
     if _has_fill(case, "extreme"):
         if case.subject.infer_kind() not in ("elementwise", "broadcast") and not keeps_elements_apart(case):
             raise NotForThis  # products of several overflow, in one order and not in another

@@ -25,7 +25,7 @@ def gradient_variants(context: Context) -> Outcome:
     if context.subject.is_random:
         return skipped("gradient variants", "the op is random: no two calls of it are compared")
     small = usual_cases(context, (5,))
-    cases = [*small, *usual_cases(context, (70_001,))]
+    cases = [*small, *usual_cases(context, (70_001,)), *usual_cases(context, (70_001,), is_first=True)]
     if context.subject.hints.reference is not None and not context.subject.hints.values:
         cases += [case.like(fill="large") for case in small]
         # A forward that an attribute does not change, such as the index of padding, has another gradient by it. Numbers
@@ -134,4 +134,13 @@ def _assert_alike(expected: Gradients, actual: Gradients | None, what: str, name
             continue
         if other is None:
             other = torch.zeros_like(grad)
+        grad, other = _within_range(grad, other)
         assert_close([grad], [other], what, [name], scale=max(scale, 1.0), check_dtype=False)
+
+
+def _within_range(expected: torch.Tensor, actual: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Leave out elements that the dtype of the gradient does not hold: a sum of 70,001 is inf in float16."""
+    if not actual.dtype.is_floating_point:
+        return expected, actual
+    beyond = (expected.abs() > 0.98 * torch.finfo(actual.dtype).max) & ~actual.isnan()
+    return expected.masked_fill(beyond, 0.0), actual.masked_fill(beyond, 0.0)
