@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import oneop
-from oneop.errors import ArgumentError
+from oneop.errors import ArgumentError, OpCheckFailed
 from oneop.testing.compare import Broken, assert_close
 
 
@@ -25,6 +25,33 @@ def test_hints_of_cases(summed):
     with pytest.raises(ArgumentError) as raised:
         oneop.testing.cases("t_refused_sum", shape=[(2,)])
     assert str(raised.value) == "cases: expected shapes, attrs or values, found shape"
+
+
+@pytest.mark.parametrize("call", [[[(2, 3), (2, 3)]], [(2, "n")], [2, 3], [(-1,)], (2, 3), "ab"])
+def test_shapes_of_another_form(summed, call):
+    with pytest.raises(ArgumentError) as raised:
+        oneop.testing.reference("t_refused_sum", shapes=[[(2, 3)], call])
+    assert str(raised.value) == (
+        f"shapes: expected one list for each call, with the shape of each tensor, found {call!r}\n"
+        "  such as shapes=[[(2, 3), (3,)], [(1, 4), (4,)]]; the tensors of a list come one after the other"
+    )
+
+
+def test_a_gradient_that_is_declared_to_be_zero():
+    """The op of the gradient has a derivative, and says that it has none."""
+    op = oneop.define("t_refused_cube(Tensor x) -> Tensor y", infer="elementwise")
+    op.register_kernel("cpu", dtypes=torch.float64)(lambda x: x**3)
+    back = oneop.define(
+        "t_refused_cube_grad(Tensor x, Tensor dy) -> Tensor dx", infer="elementwise", differentiable=False
+    )
+    back.register_kernel("cpu", dtypes=torch.float64)(lambda x, dy: 3 * x**2 * dy)
+    op.register_grad(lambda ctx, dy: back(ctx.x, dy))
+    with pytest.raises(OpCheckFailed) as raised:
+        oneop.testing.check(op, only="second gradient")
+    assert (
+        "is an op of the gradient declared without one (NoGrad, .no_grad(), differentiable=False)? That says that"
+        "\nits derivative is zero; leave it out, and double backward is refused, or give it a gradient"
+    ) in str(raised.value)
 
 
 def test_results_that_are_missing():

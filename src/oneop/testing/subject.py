@@ -63,9 +63,10 @@ def reference(
             return torch.nn.functional.leaky_relu(x, alpha)
     """
     name = name_of(op)
+    hints = make_hints(reference=None, shapes=shapes, attrs=attrs, values=values, rtol=rtol, atol=atol)
 
     def keep(function: F) -> F:
-        _hints[name] = make_hints(reference=function, shapes=shapes, attrs=attrs, values=values, rtol=rtol, atol=atol)
+        _hints[name] = replace(hints, reference=function)
         return function
 
     return keep
@@ -80,7 +81,13 @@ def make_hints(
     rtol: float | None,
     atol: float | None,
 ) -> Hints:
-    """Return hints from what a caller gives."""
+    """Return hints from what a caller gives. Raises `ArgumentError` for shapes of another form."""
+    for call in shapes:
+        if not _is_sequence(call) or not all(_is_sequence(shape) and all(map(_is_size, shape)) for shape in call):
+            raise ArgumentError(
+                f"shapes: expected one list for each call, with the shape of each tensor, found {call!r}\n"
+                "  such as shapes=[[(2, 3), (3,)], [(1, 4), (4,)]]; the tensors of a list come one after the other"
+            )
     return Hints(
         reference=reference,
         shapes=tuple(tuple(tuple(shape) for shape in call) for call in shapes),
@@ -89,6 +96,14 @@ def make_hints(
         rtol=rtol,
         atol=atol,
     )
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
 
 
 def hints_of(name: str, hints: Hints) -> Hints:

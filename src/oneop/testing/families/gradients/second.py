@@ -39,7 +39,7 @@ def second_gradient(context: Context) -> Outcome:
             raise Enough from None
         if error is not None:
             raise Broken(
-                f"the second derivative differs from the numerical one ({error})",
+                f"the second derivative differs from the numerical one ({error}){_advice(error)}",
                 *gradcheck_lines(case, "gradgradcheck", wide=wide),
             )
 
@@ -48,3 +48,12 @@ def second_gradient(context: Context) -> Outcome:
     if absent and outcome.failure is None:
         return Outcome(family="second gradient", status=MISSING, note=absent[0])
     return outcome
+
+
+def _advice(error: str) -> str:
+    if "expected to be zero" not in error:
+        return ""
+    return (
+        "\nis an op of the gradient declared without one (NoGrad, .no_grad(), differentiable=False)? That says that"
+        "\nits derivative is zero; leave it out, and double backward is refused, or give it a gradient"
+    )
