@@ -50,7 +50,7 @@ def test_a_gradient_that_is_declared_to_be_zero():
         oneop.testing.check(op, only="second gradient")
     assert (
         "is an op of the gradient declared without one (NoGrad, .no_grad(), differentiable=False)? That says that"
-        "\nits derivative is zero; leave it out, and double backward is refused, or give it a gradient"
+        "\n    its derivative is zero; leave it out, and double backward is refused, or give it a gradient"
     ) in str(raised.value)
 
 
