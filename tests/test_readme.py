@@ -17,7 +17,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 TUTORIAL = ROOT / "docs/tutorial.md"  # its blocks are files and commands: tests/test_tutorial.py
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Its checks of ops take 16 s. README.md checks an op with the same lines.
-SLOW = ROOT / "docs/check.md"
+SLOW = [ROOT / "docs/check.md", ROOT / "docs/howto_fast_cpu.md"]
 FILE_NAME = re.compile(r"// (\w+\.(?:cpp|h))\b")
 
 
@@ -40,7 +40,7 @@ def program_of(page):
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[pytest.mark.slow] * (page == SLOW))
+        pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW))
         for page in PAGES
         if page != TUTORIAL and program_of(page).strip()
     ],

@@ -29,6 +29,7 @@ def run(factor, cache):
     return json.loads(process.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_edits_between_two_processes(tmp_path):
     first, again, edited = run(2, tmp_path), run(2, tmp_path), run(3, tmp_path)
     for results, factor in ((first, 2.0), (again, 2.0), (edited, 3.0)):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+# `make test-engine` runs them alone.
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 TEXTS = [(HERE / name).read_text() for name in ("engine_test.cpp", "runtime_test.cpp")]
 NAMES = [name for text in TEXTS for name in re.findall(r"^TEST\((\w+)\)", text, re.MULTILINE)]

@@ -1,5 +1,6 @@
 """A functor is code that runs while torch traces: compiled programs follow when its library is loaded again."""
 
+import pytest
 import torch
 
 import oneop
@@ -23,6 +24,7 @@ def load(folder, factor):
     oneop.load(oneop.build("fn_reloaded", [folder / "reloaded.cpp"], functional=[folder / "reloaded.yaml"]))
 
 
+@pytest.mark.slow
 def test_compiled_code_follows(tmp_path):
     with isolated():
         load(tmp_path, 2.0)

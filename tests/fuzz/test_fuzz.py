@@ -33,8 +33,15 @@ QUICKLY = {
 }
 
 
-@pytest.mark.parametrize("is_quick", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", [name for name, route in ROUTES.items() if route.cost == 3])
+@pytest.mark.parametrize(
+    "name, is_quick",
+    [
+        pytest.param(name, is_quick, marks=[pytest.mark.slow] * (name == "AOTInductor" or not is_quick))
+        for name, route in ROUTES.items()
+        if route.cost == 3
+        for is_quick in (True, False)
+    ],
+)
 def test_slow_routes(name, is_quick):
     tally = Tally()
     for seed in range(2001, 2050):

@@ -55,6 +55,7 @@ def assert_is_free_of_torch(library):
     assert "libtorch" not in needed and "libc10" not in needed
 
 
+@pytest.mark.slow
 def test_a_small_library_builds(beside):
     assert_is_free_of_torch(beside)
 
@@ -73,6 +74,7 @@ def test_builds(name, sources):
     assert_is_free_of_torch(oneop.build(name, [ROOT / source for source in sources]))
 
 
+@pytest.mark.slow
 def test_loads_where_there_is_no_gpu(beside):
     """OP_KERNELS: an op has its CPU kernels in one file and its CUDA kernels in the other; functors serve both."""
     library = oneop.load(beside)

@@ -68,7 +68,8 @@ def test_only_those_that_failed_before(port, folder):
     assert {row["file"] for row in json.loads(out)["files"]} == {"header.cpp", "name.cpp"}
 
 
-@pytest.mark.parametrize("worth", [1, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("worth", [1, 100])
 def test_a_precompiled_header_changes_no_verdict(port, folder, monkeypatch, worth):
     # It holds <map>; a source that does not include the main header first, or at all, must not profit from it.
     (folder / "good.cpp").write_text(OP)
@@ -111,7 +112,8 @@ __global__ void Twice(float* y) { y[threadIdx.x] *= 2; }
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-@pytest.mark.parametrize("good", [SMALL_CUDA, pytest.param(CUDA, marks=pytest.mark.slow)], ids=["small", "of the SDK"])
+@pytest.mark.slow
+@pytest.mark.parametrize("good", [SMALL_CUDA, CUDA], ids=["small", "of the SDK"])
 def test_cuda_sources(port, tmp_path, good):
     kernels = tmp_path / "oneflow/user/kernels"
     kernels.mkdir(parents=True)

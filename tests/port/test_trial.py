@@ -44,6 +44,7 @@ def compiled(tmp_path_factory):
     return write_checkout(folder / "flow"), folder / "work"
 
 
+@pytest.mark.slow
 def test_ops_of_a_checkout_against_torch(compiled, capfd):
     checkout, work = compiled
     (checkout / USER / "kernels/bad_kernel.cpp").write_text("int f() { return NeverDeclared(); }\n")
@@ -144,6 +145,7 @@ def test_a_library_that_does_not_load(tmp_path, capfd):
         check_ops(Trial(root="here", library=tmp_path / "no.so", ops=[]))
 
 
+@pytest.mark.slow
 def test_an_op_that_ends_its_process_or_never_ends(tmp_path, monkeypatch):
     # A stand-in for the process that checks: two of its ops end it, each in another way.
     (tmp_path / "stand_in.py").write_text(
