@@ -1,10 +1,13 @@
 """Which calls are tried: dtypes that inference takes, sizes that kernels know, values of attributes and integers."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
 
 import oneop
+from oneop.errors import OpCheckFailed
 from oneop.registry import isolated
 from oneop.testing.checker import run_check
 from oneop.testing.domain.probe import find_domain
@@ -145,3 +148,30 @@ def test_a_gradient_beyond_its_dtype_is_infinite():
     )
     op.register_grad(lambda ctx, dy: dy.double().flip(-1).cumsum(-1).flip(-1).to(dy.dtype))
     assert outcome_of(op, "gradient variants", lambda x: x.cumsum(-1)).status == "passed"
+
+
+def test_a_kernel_that_is_wrong_after_many_calls_is_wrong_in_its_program_too():
+    calls = []
+
+    def kernel(x):
+        calls.append(None)
+        return 2 * x if len(calls) < 300 else 2 * x + 1
+
+    op = define("late(Tensor x) -> Tensor y", kernel, infer="elementwise")
+    oneop.testing.reference(op)(lambda x: 2 * x)
+    with pytest.raises(OpCheckFailed, match="the result differs from the reference"):
+        oneop.testing.repeat(op, "reference", [oneop.testing.tensor_case((3,), torch.float32)])
+
+
+def test_sums_that_bfloat16_no_longer_holds():
+    def sums(x, *, block):
+        rows = x.float()
+        total = torch.zeros(rows.shape[:-1])
+        for part in rows.split(block, -1) if rows.shape[-1] else ():
+            total = (total + part.sum(-1)).bfloat16().float()
+        return total.to(x.dtype)
+
+    for name, block, status in (("rounded", 64, "failed"), ("whole", 1 << 20, "passed")):
+        op = oneop.define(f"choices_sum_{name}(Tensor x) -> Tensor y", infer="... [n] -> ...", differentiable=False)
+        op.register_kernel("cpu", dtypes=torch.bfloat16, language="torch")(functools.partial(sums, block=block))
+        assert outcome_of(op, "sizes", lambda x: x.sum(-1)).status == status, name

@@ -23,8 +23,9 @@ ODD = (1, 7, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4097)
 #: Sizes for which kernels often have code of their own, such as those of the heads of an attention.
 COMMON = (4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 512, 1000, 1024)
 LARGE, LARGER, LONG_AXIS = 70_000, 1_100_000, 70_001
-#: Of positive values this many give a sum that half precision holds, but not while it grows by one of them.
-LONG_SUM = 8001
+#: Of positive values so many give a sum that float16 holds, but not while it grows by one of them; and one of which
+#: bfloat16 does not hold that it grows by a block.
+LONG_SUMS = (8001, LONG_AXIS)
 #: What a thousand elements, and `LARGE` ones, may take: else fewer are tried.
 SLOW_SECONDS, SLOW_LARGE_SECONDS = 0.01, 0.05
 _TRIES, _FIRST = 5, 8
@@ -161,10 +162,12 @@ def _long_sums(context: Context, choice: Choice) -> list[list[Shape]]:
     template = _least_axes(choice)
     if template is None or not any(dtype in LOW for dtype in choice.dtypes):
         return []
-    symbol = template.symbols[-1]
-    shapes = template.shapes({name: LONG_SUM if name == symbol else 2 for name in template.symbols})
-    seconds = _seconds(context, choice, shapes)
-    return [shapes] if seconds is not None and seconds < SLOW_LARGE_SECONDS else []
+    chosen = []
+    for size in LONG_SUMS:
+        shapes = template.shapes({name: size if name == template.symbols[-1] else 2 for name in template.symbols})
+        seconds = _seconds(context, choice, shapes)
+        chosen += [shapes] if seconds is not None and seconds < SLOW_LARGE_SECONDS else []
+    return chosen
 
 
 def _seconds(context: Context, choice: Choice, shapes: list[Shape]) -> float | None:
