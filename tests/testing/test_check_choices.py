@@ -7,13 +7,14 @@ import pytest
 import torch
 
 import oneop
-from oneop.errors import OpCheckFailed
+from oneop.errors import ArgumentError, OpCheckFailed
 from oneop.registry import isolated
 from oneop.testing.checker import run_check
 from oneop.testing.domain.probe import find_domain
 from oneop.testing.subject import Hints, subject_of
 
 DTYPES = {torch.float32: np.float32, torch.float64: np.float64, torch.int64: np.int64, torch.bool: np.bool_}
+FLOATS = (torch.float32, torch.float64)
 CHECKED_INDEX = """
 #include "oneflow/core/framework/framework.h"
 using namespace oneflow;
@@ -175,3 +176,41 @@ def test_sums_that_bfloat16_no_longer_holds():
         op = oneop.define(f"choices_sum_{name}(Tensor x) -> Tensor y", infer="... [n] -> ...", differentiable=False)
         op.register_kernel("cpu", dtypes=torch.bfloat16, language="torch")(functools.partial(sums, block=block))
         assert outcome_of(op, "sizes", lambda x: x.sum(-1)).status == status, name
+
+
+def concatenated(step):
+    """The gradient takes each tensor's part from where the tensors before it end, or as if all were like the first."""
+    op = oneop.define("choices_cat(Tensor[] xs) -> Tensor y")
+    op.register_infer(lambda xs: xs[0].like(shape=(sum(x.shape[0] for x in xs), *xs[0].shape[1:])))
+    op.register_check(lambda xs: all(x.ndim and x.shape[1:] == xs[0].shape[1:] for x in xs) or "other axes")
+    op.register_kernel("cpu", dtypes=FLOATS)(lambda xs: np.concatenate(xs))
+
+    @op.register_grad
+    def grad(ctx, dy):
+        parts, at = [], 0
+        for x in ctx.xs:
+            parts.append(dy.narrow(0, min(at, len(dy) - len(x)), len(x)))
+            at += step(ctx.xs, x)
+        return (parts,)
+
+    shapes = (((2, 3), (2, 3)), ((1,), (3,), (2,)))
+    (outcome,) = run_check(
+        op, Hints(shapes=shapes, reference=lambda xs: torch.cat(list(xs))), only=["gradient"]
+    ).outcomes
+    return outcome
+
+
+def test_shapes_of_lists_of_any_length():
+    assert concatenated(lambda xs, x: len(x)).status == "passed"
+    outcome = concatenated(lambda xs, x: len(xs[0]))
+    assert outcome.status == "failed" and "xs2" in outcome.failure.case
+
+
+def test_shapes_of_more_tensors_than_the_op_has():
+    op = define("two(Tensor x, Tensor? b) -> Tensor y", lambda x, b: x, infer="elementwise")
+    with pytest.raises(ArgumentError) as raised:
+        find_domain(subject_of(op, Hints(shapes=(((2,), (2,)), ((2,), (2,), (2,))))))
+    assert str(raised.value).startswith(
+        'op "choices_two": no call has as many tensors as there are shapes in ((2,), (2,), (2,))\n'
+        "  found 3, expected one of: 1, 2\n  defined at "
+    )

@@ -311,9 +311,11 @@ def _arities(subject: Subject) -> list[tuple[int, ...]]:
     Of several optional ones each is left out alone, and given alone: a bias without a weight is a call of its own.
     """
     full = tuple(max(arg.count, 1) for arg in subject.op.inputs)
+    lists = [i for i, arg in enumerate(subject.op.inputs) if arg.count_is_minimum]
+    hinted = {len(shapes) - sum(full) for shapes in subject.hints.shapes} if len(lists) == 1 else set()
     longer = [
-        tuple(count + by if arg.count_is_minimum else count for arg, count in zip(subject.op.inputs, full, strict=True))
-        for by in (1, 3)
+        tuple(count + by if i in lists else count for i, count in enumerate(full))
+        for by in (1, 3, *sorted(by for by in hinted if by > 0))
     ]
     least = tuple(0 if arg.is_optional else count for arg, count in zip(subject.op.inputs, full, strict=True))
     optional = [i for i, arg in enumerate(subject.op.inputs) if arg.is_optional][:_MOST_OPTIONAL]
@@ -323,7 +325,16 @@ def _arities(subject: Subject) -> list[tuple[int, ...]]:
         for place, other in enumerate(others)
         if place in optional
     ]
-    return list(dict.fromkeys([full, *longer, least, *alone]))
+    arities = list(dict.fromkeys([full, *longer, least, *alone]))
+    for shapes in subject.hints.shapes:
+        if not any(sum(counts) == len(shapes) for counts in arities):
+            numbers = ", ".join(map(str, sorted({sum(counts) for counts in arities})))
+            raise ArgumentError(
+                f'op "{subject.name}": no call has as many tensors as there are shapes in {shapes}\n'
+                f"  found {len(shapes)}, expected one of: {numbers}\n"
+                f"  defined at {subject.op.source}"
+            )
+    return arities
 
 
 def _dtype_combinations(
