@@ -214,3 +214,13 @@ def test_shapes_of_more_tensors_than_the_op_has():
         'op "choices_two": no call has as many tensors as there are shapes in ((2,), (2,), (2,))\n'
         "  found 3, expected one of: 1, 2\n  defined at "
     )
+
+
+@pytest.mark.parametrize("name, status", [("more", "passed"), ("less", "failed")])
+def test_an_infinity_where_the_reference_has_none(name, status):
+    """torch.var_mean has NaN for the mean of infinities, torch.mean an infinity; the other way round it is a fault."""
+    op = oneop.define(f"choices_{name}(Tensor x) -> Tensor y", infer="... [n] -> ...", differentiable=False)
+    op.register_check(lambda x: (x.ndim > 0 and x.shape[-1] > 0) or "nothing to add up")
+    ways = {"more": lambda x: x.mean(-1), "less": lambda x: torch.var_mean(x, -1, correction=0)[1]}
+    op.register_kernel("cpu", dtypes=FLOATS, language="torch")(ways.pop(name))
+    assert outcome_of(op, "special values", *ways.values()).status == status
