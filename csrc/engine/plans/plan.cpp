@@ -1,7 +1,6 @@
 // plan.cpp: making and running call plans.
 #include "engine/plans/plan.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/ops/error.h"
@@ -71,8 +70,8 @@ void CallPlan::bind(BoundFrame* bound, oneop_tensor* tensors, void* const* data,
                     void* stream, void* host_data) const {
   const int32_t count = num_inputs() + num_outputs();
   const oneop_frame& shared = frame_.get();
-  std::copy(shared.tensors, shared.tensors + count, tensors);
   for (int32_t i = 0; i < count; ++i) {
+    tensors[i] = shared.tensors[i];
     tensors[i].data = data[i];
   }
   bound->frame = shared;

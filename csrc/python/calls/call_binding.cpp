@@ -97,7 +97,7 @@ Binding::~Binding() {
 bool Binding::has_simple_attrs() const {
   for (size_t i = 0; i < layout_.op->attrs.size(); ++i) {
     PyObject* object = objects_[layout_.first_attr + i];
-    if (object != nullptr && !is_simple_attr(object)) {
+    if (object != nullptr && !PyFloat_CheckExact(object) && !is_simple_attr(object)) {
       return false;
     }
   }
@@ -135,7 +135,7 @@ bool Binding::run_directly(const TorchOp& op, const OpRecord& record, OutputTens
     return false;
   }
   return call_directly(
-      op, record,
+      op, record, outputs,
       [&](size_t i, DirectCall* call) {
         return add_input(objects_[i], layout_.inputs[i] == Layout::Input::kList, call);
       },
@@ -158,7 +158,7 @@ bool Binding::run_directly(const TorchOp& op, const OpRecord& record, OutputTens
           ReleaseGil released;
           call->compute();
         }
-        *outputs = std::move(call->end());
+        call->end();
       });
 }
 

@@ -148,8 +148,9 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
   };
 
   // 1. What this thread did before needs nothing from the dispatcher.
+  OutputTensors outputs;
   const bool is_done = call_directly(
-      op, *record,
+      op, *record, &outputs,
       [&](size_t a, DirectCall* call) {
         for (int32_t blob : step.inputs[a]) {
           if (!call->add_tensor((*blobs)[blob])) {
@@ -165,7 +166,7 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
       [&](DirectCall* call) {
         call->begin();
         call->compute();
-        OutputTensors& outputs = call->end();
+        call->end();
         for (size_t i = 0; i < outputs.size(); ++i) {
           keep(i, std::move(outputs[i]));
         }
@@ -184,7 +185,7 @@ void BoundGradPlan::run_step(size_t s, Blobs* blobs) const {
     stack.emplace_back();
   }
   op.dispatch_or_throw(layout, &stack);
-  OutputTensors outputs = take_outputs(layout, &stack);
+  outputs = take_outputs(layout, &stack);
   for (size_t i = 0; i < outputs.size(); ++i) {
     keep(i, std::move(outputs[i]));
   }

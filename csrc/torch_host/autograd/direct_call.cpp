@@ -9,12 +9,20 @@
 #include "torch_host/compute/run_plan.h"
 
 namespace oneop {
-DirectCall::DirectCall(const TorchOp& op, const OpRecord& record)
+DirectCall::DirectCall(const TorchOp& op, const OpRecord& record, OutputTensors* outputs)
     : op_(op),
       record_(record),
       layout_(*record.layout),
       cache_(thread_cache()),
-      key_(cache_.key(0)) {}
+      last_(cache_.call(op.id())),
+      key_(cache_.key(0)),
+      outputs_(*outputs) {}
+
+DirectCall::~DirectCall() {
+  if (plan_ != nullptr) {
+    last_.give_back(&plan_);
+  }
+}
 
 bool DirectCall::add_tensor(const at::Tensor& tensor) {
   if (!is_plain(tensor)) {
@@ -25,11 +33,9 @@ bool DirectCall::add_tensor(const at::Tensor& tensor) {
 }
 
 void DirectCall::end_input() {
-  int32_t before = 0;
-  for (int32_t count : tensors_.counts) {
-    before += count;
-  }
-  tensors_.counts.push_back(static_cast<int32_t>(tensors_.tensors.size()) - before);
+  const size_t end = tensors_.tensors.size();
+  tensors_.counts.push_back(static_cast<int32_t>(end - first_of_input_));
+  first_of_input_ = end;
 }
 
 void DirectCall::end_inputs() {
@@ -41,37 +47,34 @@ bool DirectCall::prepare() {
   if (tensors_.tensors.empty()) {
     return false;
   }
-  LastCall& last = cache_.call(op_.id());
-  if (has_tangents(tensors_) || !find_call(&last)) {
+  if (has_tangents(tensors_) || !find_call()) {
     return false;
   }
-  plan_ = last.plan;
-  if (!c10::GradMode::is_enabled() || layout_.op->has_flag(ONEOP_OP_NO_GRAD)) {
-    return true;
-  }
+  plan_ = last_.take_plan();
   bool any = false;
   for (const at::Tensor* tensor : tensors_.tensors) {
     any |= tensor->requires_grad();
   }
-  return !any || find_gradient(&last);
+  return !any || layout_.op->has_flag(ONEOP_OP_NO_GRAD) || !c10::GradMode::is_enabled() ||
+         find_gradient();
 }
 
 // Makes this call the thread's last one, if it is not already.
-bool DirectCall::find_call(LastCall* last) {
-  if (last->plan != nullptr && &last->plan->record() == &record_ && last->key == key_) {
+bool DirectCall::find_call() {
+  if (last_.plan != nullptr && &last_.plan->record() == &record_ && last_.key == key_) {
     return true;
   }
   std::shared_ptr<const CallPlan> plan = record_.plans->find(key_);
   if (plan == nullptr) {
     return false;
   }
-  replaced_call_.plan = std::exchange(last->plan, std::move(plan));
-  replaced_call_.grad = std::exchange(last->grad, nullptr);
-  last->key = key_;
+  replaced_plan_ = std::exchange(last_.plan, std::move(plan));
+  replaced_grads_[0] = std::exchange(last_.grad, nullptr);
+  last_.key = key_;
   return true;
 }
 
-bool DirectCall::find_gradient(LastCall* last) {
+bool DirectCall::find_gradient() {
   bool any = false;
   for_each_tensor(tensors_, [&](size_t arg, size_t i) {
     needs_.push_back(layout_.op->input_traits[arg].requires_grad &&
@@ -81,11 +84,11 @@ bool DirectCall::find_gradient(LastCall* last) {
   if (!any) {
     return true;
   }
-  if (at::SavedTensorDefaultHooks::is_enabled() && at::SavedTensorDefaultHooks::get_hooks()) {
+  if (at::SavedTensorDefaultHooks::get_hooks()) {
     return false;  // saving runs Python, which may resize a tensor whose sizes are in the key
   }
-  const bool same = last->grad != nullptr && std::equal(needs_.begin(), needs_.end(),
-                                                        last->needs.begin(), last->needs.end());
+  const bool same = last_.grad != nullptr && std::equal(needs_.begin(), needs_.end(),
+                                                        last_.needs.begin(), last_.needs.end());
   if (!same) {
     if (record_.grad == nullptr) {
       return false;
@@ -104,13 +107,14 @@ bool DirectCall::find_gradient(LastCall* last) {
       if (plan == nullptr) {
         return false;
       }
-      replaced_grad_ =
-          std::exchange(grad, {plan_->record().shared_from_this(), key, Backward::of(plan)});
+      replaced_record_ = std::exchange(grad.record, plan_->record().shared_from_this());
+      replaced_grads_[1] = std::exchange(grad.plan, Backward::of(plan));
+      grad.key = key;
     }
-    last->grad = grad.plan;
-    last->needs.assign(needs_.begin(), needs_.end());
+    last_.grad = grad.plan;
+    last_.needs.assign(needs_.begin(), needs_.end());
   }
-  grad_ = last->grad;
+  grad_ = last_.grad;
   return true;
 }
 
@@ -122,18 +126,21 @@ void DirectCall::begin() {
 
 void DirectCall::compute() {
   at::AutoDispatchBelowADInplaceOrView guard;
-  run_plan(layout_, tensors_, *plan_, device_of(layout_, nullptr, tensors_), &outputs_);
+  // The key has the device of each tensor. Calls with tensors on several devices have no plan.
+  const c10::Device device = layout_.has_host_inputs ? device_of(layout_, nullptr, tensors_)
+                                                     : tensors_.tensors[0]->device();
+  run_plan(layout_, tensors_, *plan_, device, &outputs_);
 }
 
-OutputTensors& DirectCall::end() {
-  if (node_ != nullptr) {
-    c10::SmallVector<int32_t, 4> counts;
-    for (int32_t a = 0; a < plan_->frame().num_outputs; ++a) {
-      counts.push_back(plan_->frame().outputs[a].count);
-    }
-    finish_node(node_, layout_, counts.data(), outputs_);
+void DirectCall::end() {
+  if (node_ == nullptr) {
+    return;
   }
-  return outputs_;
+  c10::SmallVector<int32_t, 4> counts;
+  for (int32_t a = 0; a < plan_->frame().num_outputs; ++a) {
+    counts.push_back(plan_->frame().outputs[a].count);
+  }
+  finish_node(node_, layout_, counts.data(), outputs_);
 }
 
 }  // namespace oneop

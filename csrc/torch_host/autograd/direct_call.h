@@ -19,7 +19,11 @@ namespace oneop {
 // record and its layout.
 class DirectCall {
  public:
-  DirectCall(const TorchOp& op, const OpRecord& record);
+  // `outputs` is empty, and holds the outputs after end().
+  DirectCall(const TorchOp& op, const OpRecord& record, OutputTensors* outputs);
+  ~DirectCall();
+  DirectCall(const DirectCall&) = delete;
+  DirectCall& operator=(const DirectCall&) = delete;
 
   // False where the tensor is not plain.
   bool add_tensor(const at::Tensor& tensor);
@@ -35,41 +39,47 @@ class DirectCall {
   // compute() runs without it.
   void begin();
   void compute();
-  OutputTensors& end();
+  void end();
 
  private:
-  bool find_call(LastCall* last);
-  bool find_gradient(LastCall* last);
+  bool find_call();
+  bool find_gradient();
 
-  LastCall replaced_call_;
-  LastGrad replaced_grad_;
+  // What was in the thread's cache: destroyed last.
+  std::shared_ptr<const CallPlan> replaced_plan_;
+  RecordPtr replaced_record_;
+  std::shared_ptr<const Backward> replaced_grads_[2];
   const TorchOp& op_;
   const OpRecord& record_;
   const Layout& layout_;
   ThreadCache& cache_;
+  LastCall& last_;
   CallTensors tensors_;
+  size_t first_of_input_ = 0;  // the tensor
   PlanKey& key_;
   size_t first_attr_word_ = 0;
+  // Taken out of last_ while the call runs and put back after it, which counts no references: a
+  // count would be shared by all threads that call the op.
   std::shared_ptr<const CallPlan> plan_;
   std::shared_ptr<const Backward> grad_;
   PtrOf<OpNode> node_;
-  OutputTensors outputs_;
+  OutputTensors& outputs_;
   c10::SmallVector<uint8_t, 8> needs_;
 };
 
 // The one way to make a direct call. `add_input(a, &call)` adds the tensors of input argument `a`
 // and says whether all are plain; `add_attrs(&key)` appends the words of attributes and output
 // counts, in the order of append_call_key, and says whether it knows them all; `run(&call)` calls
-// begin(), compute() and end(). False: this is no repeated call on plain tensors, and nothing has
-// been done.
+// begin(), compute() and end(), after which `outputs` holds the outputs. False: this is no repeated
+// call on plain tensors, and nothing has been done.
 template <typename AddInput, typename AddAttrs, typename Run>
-bool call_directly(const TorchOp& op, const OpRecord& record, const AddInput& add_input,
-                   const AddAttrs& add_attrs, const Run& run) {
+bool call_directly(const TorchOp& op, const OpRecord& record, OutputTensors* outputs,
+                   const AddInput& add_input, const AddAttrs& add_attrs, const Run& run) {
   const Layout& layout = *record.layout;
   if (layout.mutates || !is_plain_thread()) {
     return false;
   }
-  DirectCall call(op, record);
+  DirectCall call(op, record, outputs);
   for (size_t a = 0; a < layout.inputs.size(); ++a) {
     if (!add_input(a, &call)) {
       return false;

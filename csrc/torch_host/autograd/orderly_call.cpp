@@ -29,13 +29,15 @@ class OrderlyCall {
     // A tensor is no more than its handle, so the caller's can be read where they lie.
     static_assert(sizeof(at::Tensor) == sizeof(oneop_handle));
     const auto* tensors = reinterpret_cast<const at::Tensor*>(call_.inputs);
+    OutputTensors made;
     return has_its_tensors() &&
            call_directly(
-               op_, *record_,
+               op_, *record_, &made,
                [&](size_t i, DirectCall* call) { return call->add_tensor(tensors[i]); },
                [&](PlanKey* key) { return add_attrs(key); },
                [&](DirectCall* call) {
-                 outputs[0] = give_handle(std::move(run_prepared(call)[0]));
+                 run_prepared(call);
+                 outputs[0] = give_handle(std::move(made[0]));
                });
   }
 

@@ -34,7 +34,7 @@ class MaybeReleaseGil {
 };
 
 // Runs a call that this thread made before. The kernels of Python keep the GIL.
-inline OutputTensors& run_prepared(DirectCall* direct) {
+inline void run_prepared(DirectCall* direct) {
   direct->begin();
   if (direct->holds_gil()) {
     direct->compute();
@@ -42,7 +42,7 @@ inline OutputTensors& run_prepared(DirectCall* direct) {
     MaybeReleaseGil released(direct->cache());
     direct->compute();
   }
-  return direct->end();
+  direct->end();
 }
 
 // It is told apart and run with nothing put aside. False: it is another kind of call, and nothing

@@ -14,23 +14,29 @@ class Arranged {
   Arranged& operator=(const Arranged&) = delete;
 
   c10::SmallVector<void*, 12>& data() { return data_; }
-  const OutputTensors& copies() const { return copies_; }
+  // What keeps the memory of a copy; null where `data` is of none.
+  std::shared_ptr<void> owner_of(const void* data);
   void write_back();
 
  private:
+  // The memory of a small copy. To make a tensor of it would cost more than the copying.
+  struct Block {
+    c10::DataPtr memory;
+    void* data;
+    std::shared_ptr<c10::DataPtr> shared;  // `memory`, once somebody else keeps it too
+  };
+
   void add_copy(at::Tensor copy);
+  void add_small_copy(const at::Tensor& tensor);
 
   c10::SmallVector<void*, 12> data_;
   OutputTensors copies_;
+  c10::SmallVector<Block, 2> blocks_;
   c10::SmallVector<std::pair<const at::Tensor*, size_t>, 2> write_back_;
 };
 
 // Raises for an input that the op changes and whose elements share memory: for kernels that take
 // the tensors themselves.
 void check_changed(const Layout& layout, const CallTensors& call);
-
-// A contiguous copy. Small tensors in host memory are copied here, in a fraction of the time that
-// torch's own copy takes to start.
-at::Tensor contiguous_copy(const at::Tensor& tensor);
 
 }  // namespace oneop

@@ -19,6 +19,19 @@ struct LastCall {
   // The gradient that a call with this key last recorded, and for which inputs. Null: not known.
   std::shared_ptr<const Backward> grad;
   std::vector<uint8_t> needs;
+  // The plan for this key, while the direct call that took it out of `plan` runs.
+  const CallPlan* taken = nullptr;
+
+  std::shared_ptr<const CallPlan> take_plan() {
+    taken = plan.get();
+    return std::move(plan);
+  }
+  // Not where another call stands here by now: one that ran meanwhile, on this thread too.
+  void give_back(std::shared_ptr<const CallPlan>* own) {
+    if (plan == nullptr && taken == own->get()) {
+      plan = std::move(*own);
+    }
+  }
 };
 
 // The same for gradients alone, whose key often has no shapes.

@@ -22,9 +22,9 @@ namespace {
 // Scratch memory of a direct call.
 class DeviceScratch final : public ScratchPool {
  public:
-  DeviceScratch(c10::Device device, const CallTensors& call, const Arranged& inputs,
+  DeviceScratch(c10::Device device, const CallTensors& call, Arranged* inputs,
                 const OutputTensors& outputs)
-      : blocks_(device.type()), call_(call), inputs_(inputs), outputs_(outputs) {}
+      : blocks_(device.type()), call_(call), inputs_(*inputs), outputs_(outputs) {}
   void* allocate(int64_t bytes) override { return blocks_.allocate(bytes); }
   std::shared_ptr<void> owner_of(const void* data) const override {
     for (const at::Tensor* tensor : call_.tensors) {
@@ -32,20 +32,18 @@ class DeviceScratch final : public ScratchPool {
         return std::make_shared<at::Tensor>(*tensor);
       }
     }
-    for (const auto* tensors : {&inputs_.copies(), &outputs_}) {
-      for (const at::Tensor& tensor : *tensors) {
-        if (tensor.const_data_ptr() == data) {
-          return std::make_shared<at::Tensor>(tensor);
-        }
+    for (const at::Tensor& tensor : outputs_) {
+      if (tensor.const_data_ptr() == data) {
+        return std::make_shared<at::Tensor>(tensor);
       }
     }
-    return nullptr;
+    return inputs_.owner_of(data);
   }
 
  private:
   ScratchBlocks blocks_;
   const CallTensors& call_;
-  const Arranged& inputs_;
+  Arranged& inputs_;
   const OutputTensors& outputs_;
 };
 
@@ -111,7 +109,7 @@ void run_apart(const Layout& layout, const CallTensors& call, const CallPlan& pl
   for (const at::Tensor& output : *outputs) {
     inputs.data().push_back(output.unsafeGetTensorImpl()->unsafe_storage().mutable_data());
   }
-  DeviceScratch scratch(device, call, inputs, *outputs);
+  DeviceScratch scratch(device, call, &inputs, *outputs);
   void* tmp = plan.tmp_bytes() > 0 ? scratch.allocate(plan.tmp_bytes()) : nullptr;
   CallPlan::Shapes shapes;
   plan.run(inputs.data().data(), tmp, stream, static_cast<ScratchPool*>(&scratch), &shapes);

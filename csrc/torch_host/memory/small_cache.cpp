@@ -29,7 +29,17 @@ struct Lists {
   bool is_registered;  // for Cleaner
   bool is_closed;      // the thread ends
 };
-thread_local Lists lists;  // no constructor: reading it costs no check
+thread_local Lists lists;  // no constructor and no destructor: it is there until the thread is gone
+// Where this thread's lists are. As in thread_cache.cpp one pointer stands in the static TLS block,
+// which is read without a call.
+__attribute__((tls_model("initial-exec"))) thread_local Lists* own_lists = nullptr;
+
+Lists& lists_of_thread() {
+  if (own_lists == nullptr) {
+    own_lists = &lists;
+  }
+  return *own_lists;
+}
 
 struct Cleaner {
   ~Cleaner() {
@@ -53,7 +63,7 @@ void register_cleaner() {
 
 void release_block(void* context) {
   auto* block = static_cast<Block*>(context);
-  Lists& mine = lists;
+  Lists& mine = lists_of_thread();
   const int c = block->size_class;
   if (mine.is_closed || mine.count[c] == kKept) {
     std::free(block);
@@ -77,7 +87,7 @@ class SmallCache final : public c10::Allocator {
     while ((kAlignment << c) < bytes) {
       ++c;
     }
-    Lists& mine = lists;
+    Lists& mine = lists_of_thread();
     Block* block = mine.first[c];
     if (block != nullptr) {
       mine.first[c] = block->next;

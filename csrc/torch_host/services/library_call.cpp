@@ -155,9 +155,9 @@ class Call {
   bool run_directly(OutputTensors* made) {
     return !device_.has_value() &&
            call_directly(
-               op_, *record_, [&](size_t a, DirectCall* call) { return add_input(a, call); },
+               op_, *record_, made, [&](size_t a, DirectCall* call) { return add_input(a, call); },
                [&](PlanKey* key) { return add_attrs(key); },
-               [&](DirectCall* call) { *made = std::move(run_prepared(call)); });
+               [&](DirectCall* call) { run_prepared(call); });
   }
 
   bool add_input(size_t arg, DirectCall* call) const {

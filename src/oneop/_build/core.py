@@ -177,6 +177,9 @@ def _compile_flags(cxx: Compiler, roots: dict[str, Path]) -> tuple[str, ...]:
         "-O2",
         "-fPIC",
         "-fvisibility=hidden",
+        # Calls of torch, Python and the C library go straight to them, not through a table that binds names at first
+        # use: Python binds all names of an extension when it loads it.
+        "-fno-plt",
         # For parallel loops of torch's headers. The OpenMP library is not linked: torch brings its own, and a second
         # one in the process would have its own threads. Code of clang would need another library than torch's, so
         # there these loops are serial.
