@@ -224,3 +224,15 @@ def test_an_infinity_where_the_reference_has_none(name, status):
     ways = {"more": lambda x: x.mean(-1), "less": lambda x: torch.var_mean(x, -1, correction=0)[1]}
     op.register_kernel("cpu", dtypes=FLOATS, language="torch")(ways.pop(name))
     assert outcome_of(op, "special values", *ways.values()).status == status
+
+
+@pytest.mark.parametrize("order", [lambda short, long: short <= long, lambda short, long: short >= long])
+def test_axes_of_which_one_is_longer(order):
+    """As the queries of a causal attention are no more than its keys."""
+    op = oneop.define(
+        "choices_order(Tensor q, Tensor k) -> Tensor y", infer="l [d], s [d] -> l s", differentiable=False
+    )
+    op.register_check(lambda q, k: order(q.shape[0], k.shape[0]) or "too long")
+    op.register_kernel("cpu", dtypes=torch.float32)(lambda q, k: q @ k.T)
+    (choice,) = find_domain(subject_of(op, Hints())).choices
+    assert choice.templates[0].axes == (("a", "b"), ("c", "b"))

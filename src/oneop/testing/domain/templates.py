@@ -23,7 +23,10 @@ _MOST = 24
 _ASKED = 32  # between two looks at the clock
 _SEARCHED_AXES, _CUBE_AXES, _MOST_CUBES = 6, 12, 4  # of three inputs and more
 SIZES = dict(zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=True))
-_ODD_SIZES = {**SIZES, "a": 31}
+#: An op may want one axis to be longer than another, so they are tried in both orders.
+_REVERSED = dict(zip(reversed(SIZES), SIZES.values(), strict=True))
+_ODD_SIZES = dict(zip(SIZES, (3, 5, 7, 11, 13, 17, 19, 23, 29, 31), strict=True))
+_ODD_REVERSED = dict(zip(reversed(SIZES), _ODD_SIZES.values(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def find_templates(kind: str, count: int, infer: Infer) -> list[Template]:
     if count == 0:
         return [Template(())]
     templates = _find(kind, count, infer)
-    odd = [template for template in templates if template.symbols and infer(template.shapes(_ODD_SIZES)) is not None]
+    odd = [template for template in templates if template.symbols and _takes_odd_sizes(template, infer)]
     if odd and len(odd) == sum(bool(template.symbols) for template in templates):
         return templates
 
@@ -78,11 +81,19 @@ def find_templates(kind: str, count: int, infer: Infer) -> list[Template]:
     return all_kept + list(_from_uneven_axes(count, infer))
 
 
+def _takes_odd_sizes(template: Template, infer: Infer) -> bool:
+    return any(infer(template.shapes(sizes)) is not None for sizes in (_ODD_SIZES, _ODD_REVERSED))
+
+
 def _with_odd_axes(template: Template, infer: Infer) -> Template:
     """Return a template of which the axes are even that inference takes no odd ones of."""
-    even = {symbol: 2 * SIZES[symbol] for symbol in template.symbols}
     needed = {
-        symbol for symbol in template.symbols if infer(template.shapes({**even, symbol: _ODD_SIZES[symbol]})) is None
+        symbol
+        for symbol in template.symbols
+        if all(
+            infer(template.shapes({**{name: 2 * size for name, size in sizes.items()}, symbol: odd[symbol]})) is None
+            for sizes, odd in ((SIZES, _ODD_SIZES), (_REVERSED, _ODD_REVERSED))
+        )
     }
     return Template(tuple(tuple(2 * axis if axis in needed else axis for axis in axes) for axes in template.axes))
 
@@ -93,7 +104,11 @@ def _undoubled(template: Template) -> Template:
 
 def _find(kind: str, count: int, infer: Infer) -> list[Template]:
     if "->" in kind:
-        return [template for template in _from_text(kind, count) if _accepts(template, infer)]
+        return [
+            template
+            for template in _from_text(kind, count)
+            if _accepts(template, infer) or infer(template.shapes(_REVERSED)) is not None
+        ]
     same = [
         template
         for template in (Template((tuple("abcd"[:rank]),) * count) for rank in range(5))

@@ -13,7 +13,7 @@ from oneop.testing.domain.probe import Choice, usual_attrs
 from oneop.testing.domain.source_values import numbers_in_code
 from oneop.testing.domain.templates import Template
 from oneop.testing.edges.numbers import EXACT_EDGES
-from oneop.testing.families.context import Context, with_each_attribute
+from oneop.testing.families.context import Context, sizes_taken, with_each_attribute
 
 #: Sizes of axes by the number of those that are open: enough elements for all thresholds, few enough for an attention.
 _SIZES = {0: (), 1: (193,), 2: (11, 33), 3: (5, 17, 3)}
@@ -55,10 +55,8 @@ def _fills(choice: Choice, has_reference: bool) -> Iterator[tuple[str, int]]:
 
 
 def _call(context: Context, choice: Choice, template: Template, attrs: tuple[tuple[str, Any], ...]) -> Case:
-    symbols = template.symbols
-    sizes = _SIZES.get(len(symbols), _SIZES_OF_MANY)
-    named = {symbol: sizes[i % len(sizes)] for i, symbol in enumerate(symbols)}
-    return make_case(context.domain, choice, template.shapes(named), attrs)
+    sizes = _SIZES.get(len(template.symbols), _SIZES_OF_MANY)
+    return make_case(context.domain, choice, template.shapes(sizes_taken(context, choice, template, sizes)), attrs)
 
 
 def _filled(context: Context, case: Case, fill: str, seed: int) -> Case:

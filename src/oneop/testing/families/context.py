@@ -115,6 +115,18 @@ def usual_cases(context: Context, sizes: tuple[int, ...], *, is_first: bool = Fa
     return cases
 
 
+def sizes_taken(context: Context, choice: Choice, template: Template, sizes: tuple[int, ...]) -> dict[str, int]:
+    """Return a size for each symbol, in an order that the op takes: one axis may have to be longer than another."""
+    symbols = template.symbols
+    named = {symbol: sizes[i % len(sizes)] for i, symbol in enumerate(symbols)}
+    if not sizes:
+        return named
+    for tried in (named, dict(zip(reversed(symbols), named.values(), strict=True)), dict.fromkeys(symbols, max(sizes))):
+        if is_taken(make_case(context.domain, choice, template.shapes(tried), usual_attrs(context.domain))):
+            return tried
+    return named
+
+
 def _call_of_size(context: Context, choice: Choice, template: Template, size: int, is_first: bool) -> Case:
     named = {symbol: 3 for symbol in template.symbols}
     if template.symbols:
@@ -149,7 +161,7 @@ def template_cases(
             seen[ranks] = seen.get(ranks, -1) + 1
             ordered.append((seen[ranks], place, template))
         for _, _, template in sorted(ordered, key=lambda entry: entry[:2])[:most]:
-            named = {symbol: sizes[i % len(sizes)] for i, symbol in enumerate(template.symbols)}
+            named = sizes_taken(context, choice, template, sizes)
             case = make_case(context.domain, choice, template.shapes(named), usual_attrs(context.domain))
             if is_taken(case):
                 cases.append(case)

@@ -13,7 +13,7 @@ from oneop.testing.domain.probe import DEFAULT, Choice, usual_attrs
 from oneop.testing.edges.calls import cases_at_edges, is_exact
 from oneop.testing.explore import Broken, NotForThis
 from oneop.testing.families.agreement import kernels_agree, reference_agrees
-from oneop.testing.families.context import Context, skipped, together
+from oneop.testing.families.context import Context, sizes_taken, skipped, together
 from oneop.testing.families.special import keeps_elements_apart
 from oneop.testing.memory.isolation import first_death
 from oneop.testing.report import Outcome
@@ -74,7 +74,7 @@ def _cases_of_fills(context: Context) -> list[Case]:
     cases = []
     for choice in context.domain.choices:
         for template in sorted(choice.templates, key=lambda template: abs(len(template.symbols) - 2))[:2]:
-            sizes = {symbol: (5, 17, 3)[i % 3] for i, symbol in enumerate(template.symbols)}
+            sizes = sizes_taken(context, choice, template, (5, 17, 3))
             is_elementwise = context.subject.infer_kind() in ("elementwise", "broadcast") or _keeps_shape(
                 context, choice
             )
@@ -136,7 +136,7 @@ def _cases_of_attributes(context: Context) -> list[Case]:
     cases = []
     for choice in context.domain.choices:
         template = max(choice.templates, key=lambda template: len(template.symbols) - 9 * (len(template.symbols) > 4))
-        sizes = {symbol: (3, 4, 2, 3)[i % 4] for i, symbol in enumerate(template.symbols)}
+        sizes = sizes_taken(context, choice, template, (3, 4, 2, 3))
         plain = make_case(context.domain, choice, template.shapes(sizes), tuple(usual.items()), fill="full")
         for name, tried in context.domain.attrs.items():
             for value in tried:
