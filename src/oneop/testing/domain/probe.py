@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from oneop.errors import ArgumentError
-from oneop.model.dtypes import DTYPES
 from oneop.registry import AttrDef, KernelDef
 from oneop.runtime.core import core
 from oneop.testing.domain.attribute_values import believed_values, values_of
+from oneop.testing.domain.combinations import GUESSES, arities, dtype_combinations
 from oneop.testing.domain.grouping import fit_gaps, group_tensors
 from oneop.testing.domain.templates import SIZES, Shape, Template, find_templates
 from oneop.testing.subject import Bounds, Subject
@@ -31,17 +31,11 @@ class _LeftOut:
 
 DEFAULT = _LeftOut()
 
-#: Those of which random values can be made and compared.
-_DTYPES = {
-    dtype.name: getattr(torch, dtype.name) for dtype in DTYPES if not dtype.name.startswith(("float8", "complex32"))
-}
 #: Processor time for asking which shapes go together; what was found by then is used.
 _SECONDS = 10.0
 #: The same where nothing was found yet.
 _SECONDS_MORE = 20.0
 _MOST_OTHER_DTYPES = 2
-_MOST_OPTIONAL = 3  # that are left out and given one by one
-_GUESSES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.uint8, torch.complex64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +80,7 @@ def find_domain(subject: Subject, device: str = "cpu", dtype: torch.dtype | None
     attrs, base = probe.attributes()
     choices: dict[tuple[tuple[int, ...], tuple[torch.dtype, ...]], Choice] = {}
     for _, kernel in subject.kernels(device):
-        for counts in _arities(subject):
+        for counts in arities(subject):
             for choice in probe.choices(kernel, counts, base):
                 choices.setdefault((choice.counts, choice.dtypes), choice)
     if not choices and dtype is not None:
@@ -139,36 +133,36 @@ class _Probe:
 
     def choices(self, kernel: KernelDef, counts: tuple[int, ...], base: Mapping[str, Any]) -> Iterator[Choice]:
         """Yield the first combination of dtypes for which inference and this kernel take some call."""
-        guesses = _GUESSES if self.dtype is None else (self.dtype, *_GUESSES)
-        for dtypes in _dtype_combinations(self.subject, kernel, counts, guesses):
+        guesses = GUESSES if self.dtype is None else (self.dtype, *GUESSES)
+        for dtypes in dtype_combinations(self.subject, kernel, counts, guesses):
             if self.dtype is not None and self.dtype not in dtypes:
                 continue
             templates = self.templates(counts, dtypes, base)
             if templates and self.kernel_takes(kernel, counts, dtypes, templates, base):
-                found = Choice(counts=counts, dtypes=dtypes, templates=tuple(templates))
-                yield found
-                yield from self.other_dtypes(kernel, found, base)
+                choice = Choice(counts=counts, dtypes=dtypes, templates=tuple(templates))
+                yield choice
+                yield from self.other_dtypes(kernel, choice, base)
                 if kernel.dtypes or set(dtypes) != {torch.float32}:
                     return  # a kernel for any dtype is tried with float32, and with what comes next
 
-    def other_dtypes(self, kernel: KernelDef, found: Choice, base: Mapping[str, Any]) -> Iterator[Choice]:
+    def other_dtypes(self, kernel: KernelDef, known: Choice, base: Mapping[str, Any]) -> Iterator[Choice]:
         """Yield calls with other dtypes of inputs for which the kernel declares none, where inference has a choice.
 
         Inference that refuses some dtypes means those that it takes: an index of int32 beside one of int64.
         """
         declared = {(name, index) for name, index, _ in kernel.dtypes}
         places = [
-            (arg.name, i) for arg, count in zip(self.subject.op.inputs, found.counts, strict=True) for i in range(count)
+            (arg.name, i) for arg, count in zip(self.subject.op.inputs, known.counts, strict=True) for i in range(count)
         ]
-        shapes = found.templates[0].shapes(SIZES)
+        shapes = known.templates[0].shapes(SIZES)
         for place in (i for i, where in enumerate(places) if where not in declared):
-            others = [(*found.dtypes[:place], dtype, *found.dtypes[place + 1 :]) for dtype in _GUESSES]
-            taken = [dtypes for dtypes in others if self.infer(found.counts, dtypes, shapes, base) is not None]
+            others = [(*known.dtypes[:place], dtype, *known.dtypes[place + 1 :]) for dtype in GUESSES]
+            taken = [dtypes for dtypes in others if self.infer(known.counts, dtypes, shapes, base) is not None]
             if len(taken) == len(others):
                 continue
-            for dtypes in [dtypes for dtypes in taken if dtypes != found.dtypes][:_MOST_OTHER_DTYPES]:
-                if self.kernel_takes(kernel, found.counts, dtypes, found.templates, base):
-                    yield Choice(counts=found.counts, dtypes=dtypes, templates=found.templates)
+            for dtypes in [dtypes for dtypes in taken if dtypes != known.dtypes][:_MOST_OTHER_DTYPES]:
+                if self.kernel_takes(kernel, known.counts, dtypes, known.templates, base):
+                    yield Choice(counts=known.counts, dtypes=dtypes, templates=known.templates)
 
     def templates(
         self, counts: tuple[int, ...], dtypes: tuple[torch.dtype, ...], attrs: Mapping[str, Any]
@@ -258,8 +252,8 @@ class _Probe:
         """Return some calls that the op takes with these attributes: counts, dtypes, shapes."""
         calls = []
         for _, kernel in self.subject.kernels(self.device):
-            for counts in _arities(self.subject):
-                for dtypes in itertools.islice(_dtype_combinations(self.subject, kernel, counts), 4):
+            for counts in arities(self.subject):
+                for dtypes in itertools.islice(dtype_combinations(self.subject, kernel, counts), 4):
                     templates = self.templates(counts, dtypes, attrs)
                     for template in templates[:8]:
                         shapes = template.shapes(dict(zip(template.symbols, (2, 3, 5, 4, 6, 2, 3, 4), strict=False)))
@@ -303,56 +297,3 @@ def _one_and_all(names: Sequence[str]) -> list[Sequence[str]]:
 
 def _refusal_of(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-
-
-def _arities(subject: Subject) -> list[tuple[int, ...]]:
-    """Return how many tensors each input may have: all of them, without the optional ones, and with some of those.
-
-    Of several optional ones each is left out alone, and given alone: a bias without a weight is a call of its own.
-    """
-    full = tuple(max(arg.count, 1) for arg in subject.op.inputs)
-    lists = [i for i, arg in enumerate(subject.op.inputs) if arg.count_is_minimum]
-    hinted = {len(shapes) - sum(full) for shapes in subject.hints.shapes} if len(lists) == 1 else set()
-    longer = [
-        tuple(count + by if i in lists else count for i, count in enumerate(full))
-        for by in (1, 3, *sorted(by for by in hinted if by > 0))
-    ]
-    least = tuple(0 if arg.is_optional else count for arg, count in zip(subject.op.inputs, full, strict=True))
-    optional = [i for i, arg in enumerate(subject.op.inputs) if arg.is_optional][:_MOST_OPTIONAL]
-    alone = [
-        tuple(other if i == place else count for i, count in enumerate(base))
-        for base, others in ((full, least), (least, full))
-        for place, other in enumerate(others)
-        if place in optional
-    ]
-    arities = list(dict.fromkeys([full, *longer, least, *alone]))
-    for shapes in subject.hints.shapes:
-        if not any(sum(counts) == len(shapes) for counts in arities):
-            numbers = ", ".join(map(str, sorted({sum(counts) for counts in arities})))
-            raise ArgumentError(
-                f'op "{subject.name}": no call has as many tensors as there are shapes in {shapes}\n'
-                f"  found {len(shapes)}, expected one of: {numbers}\n"
-                f"  defined at {subject.op.source}"
-            )
-    return arities
-
-
-def _dtype_combinations(
-    subject: Subject, kernel: KernelDef, counts: Sequence[int], guesses: Sequence[torch.dtype] = _GUESSES
-) -> Iterator[tuple[torch.dtype, ...]]:
-    """Yield dtypes of all input tensors that the kernel's conditions allow, likely ones first."""
-    asked: dict[tuple[str, int], torch.dtype] = {}
-    for name, index, dtype in kernel.dtypes:
-        if dtype in _DTYPES:
-            asked[name, index] = _DTYPES[dtype]
-    places = [(arg.name, i) for arg, count in zip(subject.op.inputs, counts, strict=True) for i in range(count)]
-    open_places = [place for place in places if place not in asked]
-    usual = list(dict.fromkeys([*asked.values(), *guesses]))
-    seen = set()
-    alike = ((dtype,) * len(open_places) for dtype in usual)
-    for values in itertools.islice(itertools.chain(alike, itertools.product(usual, repeat=len(open_places))), 80):
-        by_place = {**asked, **dict(zip(open_places, values, strict=True))}
-        dtypes = tuple(by_place[place] for place in places)
-        if dtypes not in seen:
-            seen.add(dtypes)
-            yield dtypes
