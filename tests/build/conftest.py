@@ -73,10 +73,13 @@ def start(project):
     """Start Python code in another process, in the same folder and with the same cache."""
     processes = []
 
-    def run(code):
+    def run(code, *, is_limited=False):
+        environment = {**os.environ, "PYTHONPATH": str(SRC)}
+        if is_limited:  # it could not write what it covered either, and would say so
+            environment.pop("COVERAGE_PROCESS_CONFIG", None)
         process = subprocess.Popen(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(SRC)},
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

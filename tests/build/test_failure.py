@@ -223,7 +223,7 @@ def test_files_may_not_grow(project, start):
         "try: build('a', 'a.cpp')\nexcept BuildError as error: print(error)\n"
     )
     for limit in (0, 2000, 100_000):
-        out, err = start(code.replace("NUMBER", str(limit))).communicate(timeout=120)
+        out, err = start(code.replace("NUMBER", str(limit)), is_limited=True).communicate(timeout=120)
         assert err == "", limit
         assert out.startswith(("cannot write to the build cache", 'library "a": ')), (limit, out)
         assert len(out.splitlines()) < 12

@@ -127,7 +127,7 @@ try:
 except BuildError as error:
     print(error)
 """
-    out, err = start(code).communicate(timeout=300)
+    out, err = start(code, is_limited=True).communicate(timeout=300)
     assert err == ""
     first, *rest = out.splitlines()
     assert first == "True"
