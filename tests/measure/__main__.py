@@ -72,7 +72,8 @@ def _run_folders(command: list[str], jobs: int, folder: Path) -> int:
 
     with ThreadPoolExecutor(jobs) as pool:
         # Without a GPU all tests of a folder may be skipped or left out, which is no failure.
-        return int(any(status not in (0, 5) for status in pool.map(run, parts)))
+        statuses = list(pool.map(run, parts))  # of all: `any` would leave out what comes after a failure
+    return int(any(status not in (0, 5) for status in statuses))
 
 
 if __name__ == "__main__":
