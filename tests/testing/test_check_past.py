@@ -147,8 +147,11 @@ def test_an_input_that_changes_where_it_is_large(family):
 
     op = oneop.define("scales_large_ones(Tensor x) -> Tensor y", infer="elementwise", differentiable=False)
     op.register_kernel(language="torch")(kernel)
-    message = failure_of(op, family)
-    assert message == 'the call changes its input "x", which the op does not declare as changed in place'
+    who, _, what = failure_of(op, family).partition(" changes ")
+    assert who == "the call" or (
+        family == "sizes" and who.startswith("the kernel at ")
+    )  # of fewer elements it is known
+    assert what == 'its input "x", which the op does not declare as changed in place'
 
 
 @pytest.mark.parametrize(
