@@ -63,7 +63,7 @@ test-hosts: ## run the tests of hosts in an environment without torch; JAX=0.10.
 	$(hosts)/bin/python -m pip install --quiet --disable-pip-version-check $(hosts_packages)
 	PYTHONPATH=src $(hosts)/bin/python -m pytest -q tests/hosts $(ARGS)
 
-coverage: $(installed) ## run tests and say what they cover, in Python and in C++; ARGS="tests/core"
+coverage: $(installed) ## measure what make test covers, in Python and in C++; ARGS="tests/core" for some tests, ARGS=--slow for all
 	$(python) -m tests.measure $(ARGS)
 
 corpus: $(installed) ## check 108 wrong and 76 right ops; says which faults are missed
