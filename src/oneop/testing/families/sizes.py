@@ -29,6 +29,8 @@ LONG_SUMS = (8001, LONG_AXIS)
 #: What a thousand elements, and `LARGE` ones, may take: else fewer are tried.
 SLOW_SECONDS, SLOW_LARGE_SECONDS = 0.01, 0.05
 _TRIES, _FIRST = 5, 8
+#: Kinds of calls that are tried with common sizes and with many rows; an op with optional inputs has a dozen kinds.
+_MOST_COMMON = 3
 #: So many times slower than that no call is by the load of a machine alone.
 _SURELY_SLOW = 20
 
@@ -39,11 +41,12 @@ def sizes(context: Context) -> Outcome:
         return context.run("sizes", [], lambda case: _holds(context, case))
     cases = [
         make_case(context.domain, choice, shapes, usual_attrs(context.domain), fill=fill)
-        for choice in context.domain.choices
+        for number, choice in enumerate(context.domain.choices)
         for shapes, fill in [
-            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_known_shapes(choice), *many_axes(choice))),
+            *((shapes, "plain") for shapes in (*_zero_shapes(choice), *_odd_shapes(choice), *many_axes(choice))),
+            *((shapes, "plain") for shapes in _common_shapes(choice) if number < _MOST_COMMON),
             *((shapes, "full") for shapes in large_shapes(context, choice, LARGE)),
-            *((shapes, "full") for shapes in _larger_shapes(context, choice)),
+            *((shapes, "full") for shapes in _larger_shapes(context, choice, with_rows=number < _MOST_COMMON)),
             *((shapes, "positive") for shapes in _long_sums(context, choice)),
         ]
     ]
@@ -107,13 +110,20 @@ def _zero_shapes(choice: Choice) -> list[list[Shape]]:
     return shapes[:8]
 
 
-def _known_shapes(choice: Choice) -> list[list[Shape]]:
+def _odd_shapes(choice: Choice) -> list[list[Shape]]:
     shapes = []
     for template in sorted(choice.templates, key=lambda template: len(template.symbols))[:3]:
         if template.symbols:
-            for size in (*ODD, *COMMON) if len(template.symbols) == 1 else (1, 7):
+            for size in ODD if len(template.symbols) == 1 else (1, 7):
                 shapes.append(template.shapes(dict.fromkeys(template.symbols, size)))
     return shapes
+
+
+def _common_shapes(choice: Choice) -> list[list[Shape]]:
+    template = _least_axes(choice)
+    if template is None or len(template.symbols) != 1:
+        return []
+    return [template.shapes(dict.fromkeys(template.symbols, size)) for size in COMMON]
 
 
 def many_axes(choice: Choice) -> list[list[Shape]]:
@@ -131,7 +141,7 @@ def large_shapes(context: Context, choice: Choice, elements: int) -> list[list[S
     return _of_size(choice, elements if seconds < SLOW_SECONDS else 2000)
 
 
-def _larger_shapes(context: Context, choice: Choice) -> Iterator[list[Shape]]:
+def _larger_shapes(context: Context, choice: Choice, *, with_rows: bool) -> Iterator[list[Shape]]:
     """Yield more than a million elements, and one long axis, where the op is quick enough for them."""
     large = _of_size(choice, LARGE)
     seconds = _seconds(context, choice, _of_size(choice, 1000)[0]) if large else None
@@ -143,11 +153,12 @@ def _larger_shapes(context: Context, choice: Choice) -> Iterator[list[Shape]]:
     rows = next((other for other in choice.templates if len(other.symbols) == 2), template)
     if taken is not None and taken < SLOW_LARGE_SECONDS:
         yield from _of_size(choice, LARGER)
-        if rows is not template and rows is not None:
+        if with_rows and rows is not template and rows is not None:
             taken = _seconds(context, choice, _shapes_of(rows, LARGE))
             if taken is not None and taken < SLOW_LARGE_SECONDS:
                 yield _shapes_of(rows, LARGER)
-    template = rows if rows is not None and (template is None or len(template.symbols) < 2) else template
+    if with_rows and rows is not None and (template is None or len(template.symbols) < 2):
+        template = rows
     for symbol in template.symbols[:3] if template is not None and len(template.symbols) > 1 else ():
         assert template is not None
         # Work that grows with the square of an axis shows here already.
